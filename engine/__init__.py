@@ -1,0 +1,1 @@
+"""Headwater's engine: stateful stream processing with event time and exactly-once snapshots."""

@@ -1,0 +1,1 @@
+"""Barrier snapshots: alignment, coordinator, storage, savepoints, restore."""

@@ -1,0 +1,1 @@
+"""Connectors: one file each, all against `contract.py`, none knowing another."""

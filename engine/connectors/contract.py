@@ -1,0 +1,129 @@
+"""The contract of connectors: sources of replayable splits, sinks that commit in two phases.
+
+A connector sees nothing of the runtime: the time it may need is passed in, and what must survive
+a crash travels as JSON positions and committables.
+
+Guarantee  exactly once needs both sides: a source whose splits can be read again from any
+           position, and a sink whose `commit` is idempotent or whose writes overwrite themselves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.elements import Micros
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """What one poll of a split gave.
+
+    `frame` is None when there is nothing now; then `retry_at` says when to ask again (processing
+    time, µs; None: whenever the runtime likes). `finished` ends the split for ever.
+    `pending_rows` is how many more rows could be read at once, None when unknown.
+    """
+
+    frame: pl.DataFrame | None = None
+    retry_at: Micros | None = None
+    finished: bool = False
+    pending_rows: int | None = None
+
+
+class SplitReader(ABC):
+    """Reads one split, in order. Owned by one thread."""
+
+    @abstractmethod
+    def poll(self, max_rows: int, now: Micros) -> Polled:
+        """Return at most `max_rows` next rows without blocking. `now` is processing time, µs."""
+
+    @property
+    @abstractmethod
+    def position(self) -> Json:
+        """Where the next row will be read: `open(split, position)` continues exactly here."""
+
+    def close(self) -> None:
+        """Release files and sockets. Called once, also after a failure."""
+        return
+
+
+class Source(ABC):
+    """Describes what to read. Pickled into the job graph, so it holds settings, not connections."""
+
+    bounded: bool = False
+    """Whether every split ends by itself."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """Columns and types of every frame; checked against the graph before the job starts."""
+
+    @abstractmethod
+    def splits(self) -> Sequence[str]:
+        """Ids of the splits, stable across restarts. Called on every start."""
+
+    @abstractmethod
+    def open(self, split: str, position: Json | None) -> SplitReader:
+        """Open a split at a position, or at its beginning. Raises SourceError."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """Who is writing. `attempt_id` differs between any two attempts of any two jobs."""
+
+    job_id: str
+    attempt_id: str
+    subtask: int
+    parallelism: int
+
+
+class SinkWriter(ABC):
+    """Writes for one subtask. Owned by one thread. The order of calls:
+
+    recover (subtask 0 only, once, before any write), then write* prepare commit* ... close.
+    """
+
+    @abstractmethod
+    def write(self, frame: pl.DataFrame) -> None:
+        """Take rows. Raises SinkError."""
+
+    @abstractmethod
+    def prepare(self, checkpoint_id: int) -> Json | None:
+        """Make all rows so far durable, but not yet visible; return what `commit` needs, or None.
+
+        Called when the barrier passes. The value is stored in the snapshot.
+        """
+
+    def commit(self, committable: Json) -> None:
+        """Make visible what `prepare` staged. Called after the checkpoint is complete, possibly
+        again after a crash, possibly by another subtask: must be idempotent."""
+        return
+
+    def recover(self, committables: Sequence[Json]) -> None:
+        """Commit what the restored snapshot staged, then drop what any earlier attempt left over.
+
+        Only subtask 0 is asked, with the committables of all subtasks, before any subtask writes.
+        """
+        for committable in committables:
+            self.commit(committable)
+
+    def close(self) -> None:
+        """Release files and sockets; leave staged data where it is."""
+        return
+
+
+class Sink(ABC):
+    """Describes where to write. Pickled into the job graph, so it holds settings, not connections."""
+
+    @abstractmethod
+    def open(self, context: SinkContext) -> SinkWriter:
+        """Open a writer for one subtask. Raises SinkError."""
+
+    def describe(self) -> Mapping[str, str]:
+        """Where this sink writes, for people: e.g. {"kind": "parquet", "target": "out/daily"}."""
+        return {"kind": type(self).__name__}

@@ -1,0 +1,85 @@
+"""The job graph: vertices of chained operators, and the edges between them.
+
+    Vertex "flights → daily.partial"  ──hash(carrier, origin)──▶  Vertex "daily → files, points"
+      operators in topological order; the first is the head,         parallelism subtasks each
+      others are fed inside the chain, without a channel
+
+It is made once, when a job is submitted, and pickled: constants of the job file (such as the time
+it was submitted) are the same in every attempt. What the job manager needs, and people see, is the
+plan (`plan.py`), which is plain JSON: the job manager never unpickles a graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from engine.operators.contract import MAIN, Operator
+
+if TYPE_CHECKING:
+    from engine.operators.source import SourceOperator
+
+
+class Partitioning(StrEnum):
+    """Which subtask of the target gets a row."""
+
+    FORWARD = "forward"
+    HASH = "hash"
+    REBALANCE = "rebalance"
+    BROADCAST = "broadcast"
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A chained operator takes what an earlier one of the same vertex emits under `tag`."""
+
+    operator: int
+    """Index of the earlier operator in the vertex."""
+    port: int = 0
+    tag: str = MAIN
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedOperator:
+    """One operator in a vertex. The head has no feeds."""
+
+    uid: str
+    name: str
+    operator: Operator | SourceOperator
+    feeds: tuple[Feed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobVertex:
+    """A chain of operators that runs as `parallelism` subtasks."""
+
+    id: str
+    """32 hex digits, derived from the uid of the head: stable across versions of a job."""
+    name: str
+    parallelism: int
+    operators: tuple[ChainedOperator, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobEdge:
+    """Rows emitted by one operator of the source vertex under `tag` go to a port of the target's head."""
+
+    source: str
+    operator: int
+    target: str
+    partitioning: Partitioning
+    port: int = 0
+    tag: str = MAIN
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """A whole job, ready to be deployed."""
+
+    name: str
+    max_parallelism: int
+    vertices: tuple[JobVertex, ...]
+    """In topological order."""
+    edges: tuple[JobEdge, ...]

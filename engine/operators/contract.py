@@ -1,0 +1,80 @@
+"""The contract of operators: frames in, frames out, state through the context, nothing else.
+
+An operator has no clock, thread, socket, file or state of its own; whatever must survive lives in
+`ctx.state(...)`, and the runtime snapshots it between two calls. An operator object is pickled into
+the job graph and copied for each subtask, so its attributes are settings.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import polars as pl
+
+from engine.elements import Micros
+from engine.keygroups import KeyGroupRange
+from engine.state.contract import StateDescriptor
+
+MAIN = "main"
+"""The tag of an operator's ordinary output; any other tag is a side output."""
+
+
+class Context(ABC):
+    """All that an operator sees of its surroundings."""
+
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    key_groups: KeyGroupRange
+    """The key groups of this subtask; all of them for an operator that is not keyed."""
+    watermark: Micros
+    """The watermark that this operator has reached: the smallest over its inputs."""
+
+    @abstractmethod
+    def emit(self, frame: pl.DataFrame, tag: str = MAIN) -> None:
+        """Send rows downstream. Empty frames are ignored."""
+
+    @abstractmethod
+    def state(self, descriptor: StateDescriptor) -> object:
+        """The handle of a keyed state of this operator."""
+
+    @abstractmethod
+    def count(self, metric: str, amount: int) -> None:
+        """Add to a counter of this operator, e.g. `numLateRecordsDropped`."""
+
+
+class Operator(ABC):
+    """Transforms batches. Subclasses override what they need; only `on_batch` is required."""
+
+    name: ClassVar[str]
+    """Kind of operator, for plans and pages: e.g. "filter", "window"."""
+
+    @property
+    def states(self) -> Sequence[StateDescriptor]:
+        """Every state this operator keeps; empty for a stateless one. Known when the graph is built."""
+        return ()
+
+    def open(self, ctx: Context) -> None:
+        """Called once on the subtask's thread, after restore and before the first element."""
+        return
+
+    @abstractmethod
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Take rows that arrived at input `port` (0; or 0 left and 1 right)."""
+
+    def on_watermark(self, time: Micros, ctx: Context) -> None:
+        """Event time has reached `time`; called before the watermark goes downstream.
+
+        The last call has MAX_TIME, at the end of input or when a job is drained.
+        """
+        return
+
+    def close(self) -> None:
+        """Called once, also after a failure."""
+        return
+
+    def describe(self) -> Mapping[str, str]:
+        """Short facts for people: e.g. {"window": "tumbling 1 d"}."""
+        return {}

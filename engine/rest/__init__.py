@@ -1,0 +1,1 @@
+"""The Flink-shaped HTTP API, and the one client of it."""

@@ -1,0 +1,1 @@
+"""Keyed state: descriptors, backends, columnar runs."""

@@ -1,0 +1,74 @@
+"""The contract of keyed state: descriptors, handles, backends, frozen states.
+
+    operator --ctx.state(descriptor)--> handle      read and write, on the subtask's thread
+    backend.freeze()                --> FrozenState immutable references, taken at the barrier
+    FrozenState.table()             --> frame       built later, on another thread
+
+Shapes   every state has one canonical table, the same for all backends, which is what snapshots hold:
+         (key_group: UInt16, <key columns>, [slice_end: Int64 µs,] <value columns>), sorted.
+Cost     `freeze` copies references, never rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import polars as pl
+
+from engine.keygroups import KeyGroupRange
+
+SLICE_END = "slice_end"
+
+
+class StateKind(StrEnum):
+    """How a state is laid out and what its handle can do."""
+
+    VALUE = "value"
+    """One value per key: `ValueState`."""
+    RUNS = "runs"
+    """Immutable columnar runs of mergeable partials per slice of event time: windows."""
+
+
+@dataclass(frozen=True, slots=True)
+class StateDescriptor:
+    """Names and types of one state of one operator. Handles are asked for by descriptor."""
+
+    name: str
+    kind: StateKind
+    keys: Mapping[str, pl.DataType]
+    values: Mapping[str, pl.DataType]
+
+
+class FrozenState(ABC):
+    """A state as it was at a barrier. Immutable; may be read from any thread."""
+
+    descriptor: StateDescriptor
+
+    @abstractmethod
+    def table(self) -> pl.DataFrame:
+        """The canonical table. Called off the subtask's thread, at most once."""
+
+
+class StateBackend(ABC):
+    """All keyed states of one operator subtask. Owned by one thread."""
+
+    key_groups: KeyGroupRange
+
+    @abstractmethod
+    def state(self, descriptor: StateDescriptor) -> object:
+        """The handle of a state: the same object each time it is asked for."""
+
+    @abstractmethod
+    def freeze(self) -> Sequence[FrozenState]:
+        """References to every state as it is now, by name; the flow waits for this only."""
+
+    @abstractmethod
+    def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
+        """Add rows of a canonical table whose key groups are ours. Before the first `state` call."""
+
+    def close(self) -> None:
+        """Release files."""
+        return

@@ -1,0 +1,1 @@
+"""Public test tools: operator harness, conformance suites, seeded simulation."""
