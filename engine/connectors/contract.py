@@ -124,6 +124,10 @@ class Sink(ABC):
     def open(self, context: SinkContext) -> SinkWriter:
         """Open a writer for one subtask. Raises SinkError."""
 
+    @abstractmethod
+    def shadow(self, name: str) -> Sink:
+        """The same sink writing beside its target, for a replay called `name`, e.g. "r-1"."""
+
     def describe(self) -> Mapping[str, str]:
         """Where this sink writes, for people: e.g. {"kind": "parquet", "target": "out/daily"}."""
         return {"kind": type(self).__name__}
