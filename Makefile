@@ -1,0 +1,48 @@
+# Every target sets up what it needs. `make` alone prints this list.
+SHELL := /bin/bash
+PYTHON_IN := .venv/bin/python
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: ## make .venv with the pinned packages
+	@scripts/setup
+
+demo: setup ## the whole platform with two demo jobs; prints an address and a one-time login; Ctrl-C ends it
+	@exec $(PYTHON_IN) manage.py up --demo
+
+up: setup ## the whole platform without demo jobs
+	@exec $(PYTHON_IN) manage.py up
+
+test: check test-unit test-integration test-browser ## everything that CI runs
+
+check: setup ## format, lint, types, import rules, lock files
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy engine platform dashboard
+	@.venv/bin/lint-imports
+
+test-unit: setup ## fast tests and doctests
+	@$(PYTHON_IN) -m pytest -q -n 2 --doctest-modules -m "not integration and not browser" tests engine
+
+test-integration: setup ## tests with real processes
+	@$(PYTHON_IN) -m pytest -q -m integration tests
+
+test-browser: setup ## the story in real Chromium
+	@export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
+
+bench: setup ## rows/s and peak memory of the keyed windowed count at parallelism 1 and 2
+	@$(PYTHON_IN) -m benchmarks
+
+sim: setup ## seeded whole-job simulation: make sim SEED=42 N=1000
+	@$(PYTHON_IN) -m engine.testing.simulation --seed $(or $(SEED),0) --histories $(or $(N),100)
+
+format: setup ## format the code
+	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+lock: setup ## pin the newest versions that pyproject.toml allows
+	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
+
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench sim format lock
