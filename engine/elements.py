@@ -74,7 +74,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """This channel has nothing to say for now: do not wait for its watermark.
+    """The channel has nothing to say for now: do not wait for its watermark.
 
     Any later batch or watermark of the channel ends the idleness.
     """

@@ -1,7 +1,7 @@
 """Every error that the engine raises on purpose.
 
     HeadwaterError
-     +-- UserError            the job, its code or its arguments are wrong: fail the job, show the sentence
+     +-- UserError            the job, its code or its arguments are wrong: fail, show why
      |    +-- GraphError      found while the graph is built
      |    +-- ConfigError     a setting, an argument or an address is wrong
      |    +-- ArtifactError   the submitted file cannot be turned into a graph

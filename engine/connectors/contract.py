@@ -53,7 +53,7 @@ class SplitReader(ABC):
 
 
 class Source(ABC):
-    """Describes what to read. Pickled into the job graph, so it holds settings, not connections."""
+    """Describes what to read; pickled into the job graph: settings, not connections."""
 
     bounded: bool = False
     """Whether every split ends by itself."""
@@ -101,7 +101,8 @@ class SinkWriter(ABC):
 
     def commit(self, committable: Json) -> None:
         """Make visible what `prepare` staged. Called after the checkpoint is complete, possibly
-        again after a crash, possibly by another subtask: must be idempotent."""
+        again after a crash, possibly by another subtask: must be idempotent.
+        """
         return
 
     def recover(self, committables: Sequence[Json]) -> None:
@@ -118,7 +119,7 @@ class SinkWriter(ABC):
 
 
 class Sink(ABC):
-    """Describes where to write. Pickled into the job graph, so it holds settings, not connections."""
+    """Describes where to write; pickled into the job graph: settings, not connections."""
 
     @abstractmethod
     def open(self, context: SinkContext) -> SinkWriter:
