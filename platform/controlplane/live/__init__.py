@@ -1,0 +1,1 @@
+"""Live data: topics, latest values, and the WebSocket that carries them."""
