@@ -1,1 +1,1 @@
-"""The Flink-shaped HTTP API, and the one client of it."""
+"""The HTTP interface: Flink's routes, our additions under /headwater, and the one client of both."""

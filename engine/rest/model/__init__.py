@@ -1,0 +1,1 @@
+"""What the service knows, as frozen values; `render/` turns them into Flink's JSON."""

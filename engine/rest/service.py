@@ -1,0 +1,121 @@
+"""What the HTTP interface needs from a job manager.
+
+    request ─▶ routes/ (parse) ─▶ EngineService ─▶ model/ (values) ─▶ render/ (Flink's JSON)
+
+`cluster.jobmanager` implements it over real processes, `rest.fake_service` in memory for tests.
+Every method may be called concurrently, on the event loop, and must not block it.
+
+Errors   methods raise the refusals of `rest.errors` and the errors of `engine.errors`; the app turns
+         each into one sentence with its status code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from engine.checkpoint.manifest import Manifest
+from engine.graph.plan import Plan
+from engine.rest.model.checkpoints import CheckpointHistory, CheckpointSettings
+from engine.rest.model.cluster import Artifact, ClusterInfo
+from engine.rest.model.jobs import FailureHistory, JobDetails
+from engine.rest.model.operations import JobProgress, Preflight, TriggerStatus
+from engine.rest.model.requests import (
+    PreflightRequest,
+    Program,
+    RunRequest,
+    SavepointRequest,
+    StopRequest,
+)
+
+
+class EngineService(Protocol):
+    """A job manager, seen from HTTP. An unknown job id raises NotFound in every method."""
+
+    # Reading.
+
+    async def cluster(self) -> ClusterInfo:
+        """Version and task managers."""
+
+    async def jobs(self) -> Sequence[JobDetails]:
+        """Every job that is remembered, oldest first."""
+
+    async def job(self, job_id: str) -> JobDetails:
+        """One job."""
+
+    async def failures(self, job_id: str) -> FailureHistory:
+        """Why its attempts failed, newest first."""
+
+    async def checkpoints(self, job_id: str) -> CheckpointHistory:
+        """Its checkpoints and savepoints."""
+
+    async def checkpoint_settings(self, job_id: str) -> CheckpointSettings:
+        """How it takes checkpoints."""
+
+    async def progress(self, job_id: str) -> JobProgress:
+        """How far it is in event time."""
+
+    # Artifacts.
+
+    async def artifacts(self) -> Sequence[Artifact]:
+        """Uploaded job files, newest first."""
+
+    async def upload_artifact(self, filename: str, content: Path) -> Artifact:
+        """Keep a copy of the file `content`, which is deleted afterwards.
+
+        `filename` is one safe path segment ending in .py.
+        """
+
+    async def delete_artifact(self, artifact_id: str) -> None:
+        """Forget an artifact; jobs that run from it are not touched. Raises NotFound."""
+
+    async def plan(self, program: Program) -> Plan:
+        """Build the program's graph and return its plan. Raises NotFound, ArtifactError."""
+
+    # Commands.
+
+    async def run(self, request: RunRequest) -> str:
+        """Start a job and return its id as soon as it is accepted.
+
+        Raises NotFound (artifact), ArtifactError (no graph), RestoreError or StorageError (the
+        snapshot cannot be used), Conflict (the job id is taken): nothing has started then.
+        """
+
+    async def cancel(self, job_id: str) -> None:
+        """Begin to cancel. Again on a cancelled job is fine; Conflict when it ended otherwise."""
+
+    async def trigger_savepoint(self, job_id: str, request: SavepointRequest) -> str:
+        """Begin a savepoint and return its trigger id: the client's own if it gave one.
+
+        Conflict when the job has ended; what goes wrong later is in `savepoint_status`.
+        """
+
+    async def stop(self, job_id: str, request: StopRequest) -> str:
+        """Begin to stop with a savepoint; as `trigger_savepoint`, polled at the same place."""
+
+    async def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a savepoint or stop stands. Raises NotFound for an unknown trigger id."""
+
+    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None) -> str:
+        """Begin a checkpoint outside the interval and return its trigger id."""
+
+    async def checkpoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a manual checkpoint stands. Raises NotFound for an unknown trigger id."""
+
+    async def dispose_savepoint(self, path: str) -> str:
+        """Begin to delete a savepoint's folder and return a trigger id.
+
+        Only a folder that holds a `_metadata` manifest of a savepoint may be deleted.
+        """
+
+    async def disposal_status(self, trigger_id: str) -> TriggerStatus:
+        """Where a disposal stands. Raises NotFound for an unknown trigger id."""
+
+    # Snapshots.
+
+    async def savepoint(self, path: str) -> Manifest:
+        """Read the manifest of a snapshot. Raises RestoreError or StorageError."""
+
+    async def preflight(self, request: PreflightRequest) -> Preflight:
+        """Say what a start from a snapshot would restore; starts nothing. Raises as `run`."""
