@@ -89,6 +89,9 @@ class Barrier:
     then: AfterBarrier = AfterBarrier.CONTINUE
     triggered_ms: int = 0
     """When the coordinator asked, epoch ms: for statistics only."""
+    folder: str = ""
+    """Where the files of the snapshot go: travels with the barrier, so that no task has to wait
+    for another message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from engine.operators.contract import MAIN, Operator
 
 if TYPE_CHECKING:
+    from engine.operators.sink import SinkOperator
     from engine.operators.source import SourceOperator
 
 
@@ -46,7 +47,7 @@ class ChainedOperator:
 
     uid: str
     name: str
-    operator: Operator | SourceOperator
+    operator: Operator | SourceOperator | SinkOperator
     feeds: tuple[Feed, ...] = ()
 
 
@@ -72,6 +73,17 @@ class JobEdge:
     port: int = 0
     tag: str = MAIN
     keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TaskId:
+    """One subtask of a vertex."""
+
+    vertex: str
+    subtask: int
+
+    def __str__(self) -> str:
+        return f"{self.vertex[:8]}/{self.subtask}"
 
 
 @dataclass(frozen=True, slots=True)
