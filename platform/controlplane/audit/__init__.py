@@ -1,0 +1,1 @@
+"""Append-only record: who did what, to what, why."""

@@ -1,0 +1,37 @@
+"""Adds one entry to the audit log, in the transaction of what it records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import User
+
+from controlplane.audit.context import current_request_id
+from controlplane.audit.models import AuditEntry
+
+if TYPE_CHECKING:
+    from controlplane.jobs.models import Job
+
+
+def record(
+    actor: User | None,
+    action: str,
+    target: str,
+    *,
+    job: Job | None = None,
+    reason: str = "",
+    before: Mapping[str, Any] | None = None,
+    after: Mapping[str, Any] | None = None,
+) -> AuditEntry:
+    """Who (nobody: the platform itself) did what, to what, why, and what changed."""
+    return AuditEntry.objects.create(
+        actor=actor,
+        action=action,
+        target=target[:200],
+        job=job,
+        reason=reason[:500],
+        before=dict(before or {}),
+        after=dict(after or {}),
+        request_id=current_request_id(),
+    )

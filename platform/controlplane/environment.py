@@ -1,0 +1,61 @@
+"""Settings from environment variables, each with a default that works on one machine.
+
+HEADWATER_HOME            folder of everything that is kept; default `.headwater` in the checkout
+HEADWATER_SECRET_KEY      else generated once into HOME/secret_key, readable by its owner only
+HEADWATER_ALLOWED_HOSTS   comma-separated host names; default loopback
+HEADWATER_REDIS_URL       unix:///path/redis.sock or redis://host:port/0
+HEADWATER_ENGINE_URL      REST address of the embedded cluster
+HEADWATER_HTTPS           1 when a proxy in front speaks HTTPS: cookies become Secure
+HEADWATER_DEBUG           1 shows tracebacks in pages
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def home(checkout: Path) -> Path:
+    """The folder of everything that is kept."""
+    return Path(os.environ.get("HEADWATER_HOME") or checkout / ".headwater").absolute()
+
+
+def flag(name: str) -> bool:
+    """Whether the variable says yes."""
+    return os.environ.get(name, "").lower() in {"1", "true", "yes", "on"}
+
+
+def words(name: str, default: list[str]) -> list[str]:
+    """A comma-separated variable."""
+    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()] or default
+
+
+def secret_key(folder: Path) -> str:
+    """The key that signs cookies: given, or made once and kept."""
+    if given := os.environ.get("HEADWATER_SECRET_KEY"):
+        return given
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / "secret_key"
+    if not path.exists():
+        _create_once(path, secrets.token_urlsafe(50))
+    return path.read_text().strip()
+
+
+def _create_once(path: Path, text: str) -> None:
+    """Write `path` unless another process did; linked into place whole, so none reads half."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass  # another process was first: its key holds
+    finally:
+        draft.unlink()
+
+
+def celery_url(redis_url: str) -> str:
+    """The same server as Celery writes it."""
+    return redis_url.replace("unix://", "redis+socket://", 1)

@@ -1,0 +1,1 @@
+"""Logical jobs, their versions (artifacts) and their runs on engines."""

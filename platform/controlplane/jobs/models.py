@@ -1,0 +1,161 @@
+"""Jobs, versions and runs.
+
+    Job ──< JobVersion       an artifact and its number
+     └────< Run              one start of one version on one cluster; the engine's own restarts are
+                             attempts of the same run
+
+Guarantee   `Job.desired_state` and `Run.state` change only through `jobs/lifecycle.py`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings as conf
+from django.core.validators import RegexValidator
+from django.db import models
+from django.db.models import Q
+
+
+class Job(models.Model):
+    """A logical job: it keeps its name and history while versions, runs and engines change."""
+
+    class Desired(models.TextChoices):
+        """What people want of it."""
+
+        RUNNING = "running", "Running"
+        STOPPED = "stopped", "Stopped"
+
+    name = models.CharField(
+        max_length=64,
+        unique=True,
+        validators=[RegexValidator(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")],
+    )
+    team = models.ForeignKey("access.Team", on_delete=models.PROTECT, related_name="jobs")
+    cluster = models.ForeignKey("backends.Cluster", on_delete=models.PROTECT, related_name="jobs")
+    desired_state = models.CharField(
+        max_length=16, choices=Desired.choices, default=Desired.STOPPED
+    )
+    settings = models.JSONField(default=dict)
+    """`parallelism`, `checkpoint_interval_ms`, `arguments` (list), `require_state`,
+    `control_port`; `jobs/settings.py` says what each means and its default."""
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        conf.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class JobVersion(models.Model):
+    """One uploaded artifact of a job; never changed once it is here."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    filename = models.CharField(max_length=120)
+    """Name of the file as the engine will see it."""
+    checksum = models.CharField(max_length=64)
+    """SHA-256; also the artifact's name on disk."""
+    size_bytes = models.PositiveIntegerField()
+    note = models.CharField(max_length=500, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        conf.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["job", "number"], name="one_version_per_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job.name} v{self.number}"
+
+    @property
+    def artifact(self) -> Path:
+        """Where the artifact is kept, under its own hash."""
+        return Path(conf.HEADWATER_ARTIFACTS) / self.checksum[:2] / self.checksum
+
+
+class RunState(models.TextChoices):
+    """Flink's job states, as the engine reports them, and LOST."""
+
+    INITIALIZING = "INITIALIZING", "Starting"
+    CREATED = "CREATED", "Waiting for slots"
+    RUNNING = "RUNNING", "Running"
+    RESTARTING = "RESTARTING", "Restarting"
+    FAILING = "FAILING", "Failing"
+    FAILED = "FAILED", "Failed"
+    CANCELLING = "CANCELLING", "Cancelling"
+    CANCELED = "CANCELED", "Cancelled"
+    FINISHED = "FINISHED", "Finished"
+    SUSPENDED = "SUSPENDED", "Suspended"
+    RECONCILING = "RECONCILING", "Reconciling"
+    LOST = "LOST", "Lost: the engine no longer knows it"
+
+
+TERMINAL = frozenset({RunState.FAILED, RunState.CANCELED, RunState.FINISHED, RunState.LOST})
+
+
+class Run(models.Model):
+    """One start of one version on one cluster."""
+
+    class Purpose(models.TextChoices):
+        """Why it was started."""
+
+        LIVE = "live", "Live"
+        REPLAY = "replay", "Replay"
+
+    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="runs")
+    version = models.ForeignKey(JobVersion, on_delete=models.PROTECT, related_name="runs")
+    cluster = models.ForeignKey("backends.Cluster", on_delete=models.PROTECT, related_name="runs")
+    engine_job_id = models.CharField(max_length=32, unique=True)
+    """32 hex digits, chosen here before the engine is asked: a start asked twice starts one job."""
+    purpose = models.CharField(max_length=16, choices=Purpose.choices, default=Purpose.LIVE)
+    state = models.CharField(max_length=16, choices=RunState.choices, default=RunState.INITIALIZING)
+    state_since = models.DateTimeField()
+    parallelism = models.PositiveIntegerField(default=1)
+    restored_from = models.ForeignKey(
+        "snapshots.Savepoint",
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="restored_runs",
+    )
+    restored_path = models.CharField(max_length=500, blank=True)
+    """Snapshot folder it was started from; also set when that is no savepoint of the catalogue."""
+    attempt = models.PositiveIntegerField(default=0)
+    """The engine's attempts before the present one, that is, its restarts."""
+    started_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    last_seen = models.DateTimeField(null=True, blank=True)
+    plan = models.JSONField(default=dict, blank=True)
+    """The engine's plan, as `/jobs/:id/plan` gave it; kept when the engine is gone."""
+    failure = models.TextField(blank=True)
+    """Why it failed or restarted last, in one sentence."""
+
+    class Meta:
+        ordering = ["-started_at", "-id"]
+        indexes = [models.Index(fields=["job", "-started_at"])]
+        constraints = [
+            # Two live runs of one job would write every row twice.
+            models.UniqueConstraint(
+                fields=["job"],
+                condition=Q(purpose="live")
+                & ~Q(state__in=["FAILED", "CANCELED", "FINISHED", "LOST"]),
+                name="one_live_run_per_job",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.job.name} run {self.pk} ({self.state})"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it has ended for good."""
+        return self.state in TERMINAL

@@ -1,0 +1,1 @@
+"""Series: the embedded store, and the endpoint that takes line protocol."""

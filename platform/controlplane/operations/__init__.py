@@ -1,0 +1,1 @@
+"""Every long action as a persisted, resumable, idempotent saga."""

@@ -1,0 +1,1 @@
+"""Reprocessing from a savepoint beside the live job."""

@@ -1,0 +1,190 @@
+"""Django's settings: twelve-factor, with an embedded default for one machine.
+
+Every variable that can be set from outside is listed in `environment.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from controlplane import environment
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+HEADWATER_HOME = environment.home(BASE_DIR)
+HEADWATER_ARTIFACTS = HEADWATER_HOME / "artifacts"
+HEADWATER_SAVEPOINTS = HEADWATER_HOME / "savepoints"
+HEADWATER_ENGINE_URL = os.environ.get("HEADWATER_ENGINE_URL", "http://127.0.0.1:8081")
+HEADWATER_REDIS_URL = os.environ.get(
+    "HEADWATER_REDIS_URL", f"unix://{HEADWATER_HOME / 'run' / 'redis.sock'}"
+)
+
+SECRET_KEY = environment.secret_key(HEADWATER_HOME)
+DEBUG = environment.flag("HEADWATER_DEBUG")
+ALLOWED_HOSTS = environment.words("HEADWATER_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = environment.words("HEADWATER_TRUSTED_ORIGINS", [])
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "controlplane.access",
+    "controlplane.audit",
+    "controlplane.backends",
+    "controlplane.operations",
+    "controlplane.jobs",
+    "controlplane.snapshots",
+    "controlplane.replay",
+    "controlplane.live",
+    "controlplane.collector",
+    "controlplane.metrics",
+    "controlplane.supervisor",
+    "dashboard",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "controlplane.access.middleware.RequestIdMiddleware",
+    "controlplane.access.middleware.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "controlplane.access.middleware.RefusedMiddleware",
+]
+
+ROOT_URLCONF = "controlplane.urls"
+ASGI_APPLICATION = "controlplane.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "controlplane.access.middleware.csp_nonce",
+            ],
+        },
+    },
+]
+
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": HEADWATER_HOME / "controlplane.sqlite3",
+        "OPTIONS": {
+            "timeout": 20,
+            # A transaction that reads and then writes takes its lock at once: waiting works,
+            # upgrading a read lock while another writes does not.
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+    },
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/jobs/"
+LOGOUT_REDIRECT_URL = "/login/"
+
+HTTPS = environment.flag("HEADWATER_HTTPS")
+SESSION_COOKIE_NAME = "headwater_session"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_NAME = "headwater_csrf"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SECURE = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# An artifact (at most 16 MiB) goes to a temporary file; anything else in a request is small.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = HEADWATER_HOME / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [HEADWATER_REDIS_URL], "prefix": "headwater"},
+    },
+}
+
+CELERY_BROKER_URL = environment.celery_url(HEADWATER_REDIS_URL)
+CELERY_TASK_IGNORE_RESULT = True  # what matters is in the database, not in the broker
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_SOFT_TIME_LIMIT = 40
+CELERY_TASK_TIME_LIMIT = 60
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 120,  # above the hard time limit: no task runs twice while it runs
+    "global_keyprefix": "celery:",
+}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 2, "interval_start": 0.1, "interval_max": 0.3}
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE = {
+    "resume operations": {
+        "task": "controlplane.operations.tasks.sweep",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "run due savepoint schedules": {
+        "task": "controlplane.snapshots.tasks.run_due_schedules",
+        "schedule": 2.0,
+        "options": {"expires": 2.0},
+    },
+}
+CELERY_BEAT_SCHEDULE_FILENAME = str(HEADWATER_HOME / "run" / "beat")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {"format": "{asctime} {levelname:<7} {name}: {message}", "style": "{"},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "INFO"},
+    "loggers": {"django.server": {"handlers": ["console"], "propagate": False}},
+}

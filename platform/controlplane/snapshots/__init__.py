@@ -1,0 +1,1 @@
+"""Checkpoint history, savepoint catalogue and schedules."""

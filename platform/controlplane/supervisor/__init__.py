@@ -1,0 +1,1 @@
+"""Starts the whole platform on one machine and keeps it running."""

@@ -1,0 +1,23 @@
+"""Settings of the tests: the product's, in a home that is thrown away, with no server to reach."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_home = tempfile.mkdtemp(prefix="headwater-tests-")
+atexit.register(shutil.rmtree, _home, ignore_errors=True)
+os.environ["HEADWATER_HOME"] = _home
+os.environ["HEADWATER_SECRET_KEY"] = "only for tests"
+
+from controlplane.settings import *  # noqa: E402, F403
+
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+CELERY_BROKER_URL = "memory://"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
