@@ -1,0 +1,378 @@
+"""The manifest of a snapshot: what is in the folder, readable by anyone.
+
+    <folder>/_metadata                          this manifest, JSON, written last and atomically
+    <folder>/<uid-slug>/<state>-<subtask>.parquet   one canonical table per operator state and subtask
+
+    SubtaskSnapshot (one acknowledgement) --merge by operator uid--> OperatorEntry --> Manifest
+
+Shapes   paths are relative to the folder, so a moved folder can be restored. A watermark of null
+         means that event time is not known yet.
+Errors   SnapshotCorrupt when the JSON is damaged, RestoreError when a newer engine wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.connectors.contract import Json
+from engine.elements import MAX_TIME, MIN_TIME, Micros, SnapshotKind
+from engine.errors import RestoreError, SnapshotCorrupt
+from engine.graph.jobgraph import TaskId
+from engine.keygroups import KeyGroupRange
+from engine.operators.source import SplitState
+from engine.state.contract import StateKind
+
+METADATA = "_metadata"
+FORMAT_VERSION = 1
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StateFile:
+    """One Parquet file: the rows of one subtask."""
+
+    path: str
+    rows: int
+    size_bytes: int
+    sha256: str
+    key_groups: KeyGroupRange
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        return {
+            "path": self.path,
+            "rows": self.rows,
+            "size_bytes": self.size_bytes,
+            "sha256": self.sha256,
+            "key_groups": [self.key_groups.lo, self.key_groups.hi],
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> StateFile:
+        """Read what `to_json` gave."""
+        lo, hi = value["key_groups"]
+        return cls(
+            path=str(value["path"]),
+            rows=int(value["rows"]),
+            size_bytes=int(value["size_bytes"]),
+            sha256=str(value["sha256"]),
+            key_groups=KeyGroupRange(int(lo), int(hi)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntry:
+    """One state of one operator: its types, and its files. A state without rows has no file."""
+
+    name: str
+    kind: StateKind
+    keys: Mapping[str, str]
+    values: Mapping[str, str]
+    files: tuple[StateFile, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows in all files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size_bytes for file in self.files)
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        return {
+            "name": self.name,
+            "kind": self.kind.value,
+            "keys": dict(self.keys),
+            "values": dict(self.values),
+            "rows": self.rows,
+            "size_bytes": self.size_bytes,
+            "files": [file.to_json() for file in self.files],
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> StateEntry:
+        """Read what `to_json` gave."""
+        return cls(
+            name=str(value["name"]),
+            kind=StateKind(value["kind"]),
+            keys=dict(value["keys"]),
+            values=dict(value["values"]),
+            files=tuple(StateFile.from_json(file) for file in value["files"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorPart:
+    """What one subtask of one operator put into a snapshot."""
+
+    uid: str
+    watermark: Micros
+    states: tuple[StateEntry, ...] = ()
+    splits: Mapping[str, SplitState] = field(default_factory=dict)
+    committables: tuple[Json, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        return {"uid": self.uid, **_contents_json(self)}
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> OperatorPart:
+        """Read what `to_json` gave."""
+        return cls(uid=str(value["uid"]), **_contents(value))
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTiming:
+    """How long the parts of a subtask's snapshot took."""
+
+    start_delay_ms: int = 0
+    """From the trigger to the first barrier that reached the subtask."""
+    alignment_ms: int = 0
+    """From the first barrier to the last one."""
+    sync_ms: int = 0
+    """The flow stood still while references were frozen and sinks prepared."""
+    async_ms: int = 0
+    """Writing the files, off the subtask's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskSnapshot:
+    """The acknowledgement of one subtask: all its files lie in the folder."""
+
+    task: TaskId
+    checkpoint_id: int
+    operators: tuple[OperatorPart, ...]
+    timing: SnapshotTiming = SnapshotTiming()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of state of this subtask."""
+        return sum(state.size_bytes for part in self.operators for state in part.states)
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        timing = self.timing
+        return {
+            "vertex": self.task.vertex,
+            "subtask": self.task.subtask,
+            "checkpoint_id": self.checkpoint_id,
+            "operators": [part.to_json() for part in self.operators],
+            "timing": {
+                "start_delay_ms": timing.start_delay_ms,
+                "alignment_ms": timing.alignment_ms,
+                "sync_ms": timing.sync_ms,
+                "async_ms": timing.async_ms,
+            },
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> SubtaskSnapshot:
+        """Read what `to_json` gave."""
+        return cls(
+            task=TaskId(str(value["vertex"]), int(value["subtask"])),
+            checkpoint_id=int(value["checkpoint_id"]),
+            operators=tuple(OperatorPart.from_json(part) for part in value["operators"]),
+            timing=SnapshotTiming(**value["timing"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorEntry:
+    """Everything that a snapshot holds of one operator, over all its subtasks."""
+
+    uid: str
+    name: str
+    vertex: str
+    parallelism: int
+    max_parallelism: int
+    watermark: Micros
+    states: tuple[StateEntry, ...] = ()
+    splits: Mapping[str, SplitState] = field(default_factory=dict)
+    committables: tuple[Json, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would be lost without this operator."""
+        return not (self.states or self.splits or self.committables)
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        return {
+            "uid": self.uid,
+            "name": self.name,
+            "vertex": self.vertex,
+            "parallelism": self.parallelism,
+            "max_parallelism": self.max_parallelism,
+            **_contents_json(self),
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> OperatorEntry:
+        """Read what `to_json` gave."""
+        return cls(
+            uid=str(value["uid"]),
+            name=str(value["name"]),
+            vertex=str(value["vertex"]),
+            parallelism=int(value["parallelism"]),
+            max_parallelism=int(value["max_parallelism"]),
+            **_contents(value),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole snapshot."""
+
+    job_id: str
+    job_name: str
+    plan_hash: str
+    checkpoint_id: int
+    kind: SnapshotKind
+    created_ms: int
+    engine_version: str
+    operators: tuple[OperatorEntry, ...]
+    format_version: int = FORMAT_VERSION
+
+    @property
+    def min_watermark(self) -> Micros:
+        """The event-time position: how far the slowest split has come; MIN_TIME if none knows."""
+        splits = [split for operator in self.operators for split in operator.splits.values()]
+        known = [split for split in splits if split.watermark != MIN_TIME]
+        moving = [split for split in known if not (split.finished or split.idle)]
+        return min((split.watermark for split in moving or known), default=MIN_TIME)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all state files."""
+        return sum(state.size_bytes for entry in self.operators for state in entry.states)
+
+    def operator(self, uid: str) -> OperatorEntry | None:
+        """The entry of an operator, if the snapshot has it."""
+        return next((entry for entry in self.operators if entry.uid == uid), None)
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        return {
+            "format_version": self.format_version,
+            "engine_version": self.engine_version,
+            "job_id": self.job_id,
+            "job_name": self.job_name,
+            "plan_hash": self.plan_hash,
+            "checkpoint_id": self.checkpoint_id,
+            "kind": self.kind.value,
+            "created_ms": self.created_ms,
+            "event_time": {"min_watermark": time_json(self.min_watermark)},
+            "operators": [entry.to_json() for entry in self.operators],
+        }
+
+    def dump(self) -> bytes:
+        """Return the content of `_metadata`."""
+        return json.dumps(self.to_json(), indent=1).encode()
+
+
+def parse_manifest(content: bytes, folder: str) -> Manifest:
+    """Read `_metadata`; `folder` is for messages. Raises SnapshotCorrupt, RestoreError."""
+    try:
+        value = json.loads(content)
+        version = int(value["format_version"])
+        if version > FORMAT_VERSION:
+            msg = (
+                f"snapshot {folder} was written by a newer engine: format {version}, this engine "
+                f"reads up to {FORMAT_VERSION}; upgrade the engine"
+            )
+            raise RestoreError(msg)
+        return Manifest(
+            job_id=str(value["job_id"]),
+            job_name=str(value["job_name"]),
+            plan_hash=str(value["plan_hash"]),
+            checkpoint_id=int(value["checkpoint_id"]),
+            kind=SnapshotKind(value["kind"]),
+            created_ms=int(value["created_ms"]),
+            engine_version=str(value["engine_version"]),
+            operators=tuple(OperatorEntry.from_json(entry) for entry in value["operators"]),
+            format_version=version,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        msg = (
+            f"snapshot {folder} cannot be read: its {METADATA} is damaged ({_reason(error)}); "
+            "choose another snapshot"
+        )
+        raise SnapshotCorrupt(msg) from error
+
+
+def merge_parts(parts: Sequence[OperatorPart]) -> OperatorPart:
+    """Put together what all subtasks of one operator stored, in subtask order."""
+    names = sorted({state.name for part in parts for state in part.states})
+    return OperatorPart(
+        uid=parts[0].uid,
+        watermark=min(part.watermark for part in parts),
+        states=tuple(_merge_states(name, parts) for name in names),
+        splits={id_: part.splits[id_] for part in parts for id_ in sorted(part.splits)},
+        committables=tuple(value for part in parts for value in part.committables),
+    )
+
+
+def time_json(time: Micros) -> int | None:
+    """A watermark as JSON: null when not known yet."""
+    return None if time == MIN_TIME else int(time)
+
+
+def time_from_json(value: int | None) -> Micros:
+    """Read what `time_json` gave."""
+    return MIN_TIME if value is None else Micros(min(int(value), MAX_TIME))
+
+
+def _merge_states(name: str, parts: Iterable[OperatorPart]) -> StateEntry:
+    found = [state for part in parts for state in part.states if state.name == name]
+    files = tuple(file for state in found for file in state.files)
+    first = found[0]
+    return StateEntry(name, first.kind, first.keys, first.values, files)
+
+
+def _contents_json(part: OperatorPart | OperatorEntry) -> JsonObject:
+    return {
+        "watermark": time_json(part.watermark),
+        "states": [state.to_json() for state in part.states],
+        "splits": {id_: _split_json(split) for id_, split in part.splits.items()},
+        "committables": list(part.committables),
+    }
+
+
+def _contents(value: JsonObject) -> JsonObject:
+    return {
+        "watermark": time_from_json(value["watermark"]),
+        "states": tuple(StateEntry.from_json(state) for state in value["states"]),
+        "splits": {id_: _split(split) for id_, split in value["splits"].items()},
+        "committables": tuple(value["committables"]),
+    }
+
+
+def _split_json(split: SplitState) -> JsonObject:
+    return {
+        "position": split.position,
+        "watermark": time_json(split.watermark),
+        "idle": split.idle,
+        "finished": split.finished,
+    }
+
+
+def _split(value: JsonObject) -> SplitState:
+    return SplitState(
+        position=value["position"],
+        watermark=time_from_json(value["watermark"]),
+        idle=bool(value["idle"]),
+        finished=bool(value["finished"]),
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"no {error.args[0]!r} in it"
+    return str(error).split("\n", maxsplit=1)[0]
