@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from controlplane.metrics.store import series_store
+from controlplane.metrics.views import MAX_TEXT_BYTES, token_digest
+from django.test import Client
+
+URL = "/api/v2/write?bucket=outputs&org=headwater&precision=ns"
+
+
+@pytest.fixture
+def store(settings, tmp_path, monkeypatch):
+    settings.HEADWATER_HOME = tmp_path
+    monkeypatch.setenv("HEADWATER_POINTS_TOKEN_SHA256", token_digest("right"))
+    store = series_store()
+    yield store
+    store.close()
+
+
+def post(body, url=URL, token="right", **headers):
+    return Client(enforce_csrf_checks=True).post(
+        url,
+        data=body,
+        content_type="text/plain",
+        headers={"Authorization": f"Token {token}", **headers},
+    )
+
+
+def values(store):
+    return [series.points for series in store.query("outputs", "m", "f")]
+
+
+def test_points_are_kept(store):
+    assert post(b"m f=1 1000000\nm f=2 2000000").status_code == 204
+    assert values(store) == [[(1, 1.0), (2, 2.0)]]
+
+
+def test_a_gzipped_body_is_unpacked(store):
+    assert post(gzip.compress(b"m f=1 1000000"), Content_Encoding="gzip").status_code == 204
+    assert values(store) == [[(1, 1.0)]]
+
+
+def test_a_bad_line_is_named_and_the_good_ones_are_kept(store):
+    answer = post(b"m f=1 1000000\nm oops\nm f=2i 2000000\nm f=3 3000000")
+    assert answer.status_code == 400
+    message = answer.json()["message"]
+    assert "2 rejected, 2 kept" in message
+    assert "line 2: no field" in message
+    assert "line 3: field 'f' is of type float: got integer" in message
+    assert values(store) == [[(1, 1.0), (3, 3.0)]]
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+def test_only_the_token_may_write(store, token):
+    assert post(b"m f=1", token=token).status_code == 401
+    assert values(store) == []
+
+
+def test_without_a_configured_token_nobody_may_write(store, monkeypatch):
+    monkeypatch.setenv("HEADWATER_POINTS_TOKEN_SHA256", "")
+    assert post(b"m f=1", token="").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "url", ["/api/v2/write", "/api/v2/write?bucket=a/b", "/api/v2/write?bucket=a&precision=h"]
+)
+def test_a_wrong_parameter_is_refused(store, url):
+    assert post(b"m f=1", url=url).status_code == 400
+
+
+def test_a_body_that_is_too_large_is_refused(store):
+    assert post(b"x" * (MAX_TEXT_BYTES + 1)).status_code == 413
+
+
+def test_a_small_body_cannot_unpack_into_a_large_one(store):
+    bomb = gzip.compress(b"\n" * (MAX_TEXT_BYTES * 4))
+    assert post(bomb, Content_Encoding="gzip").status_code == 413
+
+
+@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"m f=1 1" * 100)[:-12]])
+def test_a_torn_gzip_body_is_refused(store, body):
+    assert post(body, Content_Encoding="gzip").status_code == 400
+    assert values(store) == []
+
+
+def test_a_body_that_is_no_text_is_refused(store):
+    assert post(b"m f=\xff").status_code == 400
