@@ -1,7 +1,7 @@
 """The manifest of a snapshot: what is in the folder, readable by anyone.
 
-    <folder>/_metadata                          this manifest, JSON, written last and atomically
-    <folder>/<uid-slug>/<state>-<subtask>.parquet   one canonical table per operator state and subtask
+    <folder>/_metadata                            this manifest: JSON, written last, atomically
+    <folder>/<uid-slug>/<state>-<subtask>.parquet the canonical table of a state, of one subtask
 
     SubtaskSnapshot (one acknowledgement) --merge by operator uid--> OperatorEntry --> Manifest
 

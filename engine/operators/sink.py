@@ -36,7 +36,7 @@ class SinkRun:
     """The sink of one subtask while it runs. Owned by one thread."""
 
     def __init__(self, sink: Sink, context: SinkContext, restored: Sequence[Json]) -> None:
-        """Open the writer; subtask 0 first settles what a restored snapshot and earlier attempts left."""
+        """Open the writer; subtask 0 settles what a restored snapshot and earlier attempts left."""
         self._writer = sink.open(context)
         self._pending: list[tuple[int, Json]] = []
         if context.subtask == 0:

@@ -154,7 +154,7 @@ class SourceRun:
         """When to poll again; MAX_TIME when there is nothing more to read."""
         return min((split.again_at for split in self._splits if not split.finished), default=_NEVER)
 
-    def poll(self, now: Micros, max_rows: int, blocked: Micros) -> list[Element]:
+    def poll(self, now: Micros, max_rows: int, blocked: int) -> list[Element]:
         """Read from one split; `blocked`: µs since the last poll in which none was possible."""
         if self.ended:
             return []

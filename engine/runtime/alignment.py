@@ -1,6 +1,6 @@
 """Barrier alignment of one subtask: no row after a barrier passes before the snapshot is taken.
 
-    first barrier of N --> that channel is blocked --> ... --> last barrier --> aligned --> unblocked
+    first barrier of N --> that channel is blocked --> ... --> last barrier --> aligned
 
 Order    a newer barrier gives the older alignment up (SUBSUMED); a stale barrier is dropped.
 Source   Carbone et al., Lightweight Asynchronous Snapshots for Distributed Dataflows, 2015.

@@ -43,9 +43,7 @@ class InputTimes:
         return EndOfInput() if self._open == 0 else None
 
     def _combined(self) -> TimeElement | None:
-        awake = [
-            time for time, idle in zip(self._watermarks, self._idle, strict=True) if not idle
-        ]
+        awake = [time for time, idle in zip(self._watermarks, self._idle, strict=True) if not idle]
         # Channels at the end of input do not count as awake: if all others are idle, so are we.
         if all(time == MAX_TIME for time in awake) and len(awake) < len(self._idle):
             return self._say_idle()

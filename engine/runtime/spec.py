@@ -1,6 +1,8 @@
 """What a subtask needs to know of its place in the job.
 
-    wiring.py makes one TaskSpec per subtask; a worker or the simulation builds a Task from it.
+    JobGraph --wiring.py--> TaskSpec, one per subtask --> Task, in a worker or the simulation
+
+Shapes   channels are numbered from 0, inputs and outputs apart, for each subtask.
 """
 
 from __future__ import annotations

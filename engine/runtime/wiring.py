@@ -1,7 +1,9 @@
 """The wiring of a job: one TaskSpec per subtask, and where each output channel leads.
 
     edge "a" --hash--> "b", 2 × 3 subtasks: every subtask of "a" has 3 output channels,
-    every subtask of "b" has 2 input channels, in order of (edge, source subtask)
+    every subtask of "b" has 2 input channels
+
+Order    input channels are numbered by (edge, source subtask), output channels by (edge, target).
 """
 
 from __future__ import annotations

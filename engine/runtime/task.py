@@ -1,0 +1,239 @@
+"""One subtask of a job, without any I/O: elements and calls in, elements and snapshots out.
+
+    channels --deliver--> alignment --> operator chain --> outbox --> (shell moves it)
+    source   --poll-----------------^        |
+                                             +--at a barrier--> snapshots --> (shell writes, acks)
+    coordinator --notify_complete--> sinks commit
+
+    running --every input ended--> end_of_input --last snapshot complete--> done
+
+A shell drives it: the worker with real threads and sockets, the simulation with a seed. The shell
+gives no more input while the outbox is not empty, and delivers nothing from a blocked channel.
+
+Order    the barrier leaves behind everything that the rows before it caused. After a barrier with
+         `then` STOP or DRAIN a source reads nothing, until that checkpoint is aborted.
+Errors   whatever an operator, source or sink raises passes through; `failed_operator` names it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import polars as pl
+
+from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
+from engine.elements import (
+    MAX_TIME,
+    AfterBarrier,
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    Micros,
+    Watermark,
+)
+from engine.errors import InternalError
+from engine.operators.source import SourceRun
+from engine.runtime.alignment import Aligned, Alignment
+from engine.runtime.chain import Chain, Send
+from engine.runtime.inputs import InputTimes
+from engine.runtime.metrics import TaskMetrics
+from engine.runtime.partitioners import partitioner
+from engine.runtime.spec import BackendMaker, OutputEdge, TaskSpec
+from engine.state.memory import MemoryBackend
+
+__all__ = ["Polling", "Task", "TaskSnapshot", "TaskSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class Polling:
+    """What a poll of a source gave."""
+
+    rows: int
+    again_at: Micros
+    """Processing time at which to poll again; MAX_TIME: not before another kind of call."""
+
+
+class Task:
+    """One subtask. Owned by one thread."""
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        restored: Sequence[RestoredOperator] = (),
+        new_backend: BackendMaker = MemoryBackend,
+    ) -> None:
+        """Open everything and put the restored state in place; sinks of subtask 0 recover here.
+
+        Build all tasks of a job before any of them runs: a sink's recovery must be over before
+        another subtask writes.
+        """
+        self.spec = spec
+        self.outbox: deque[tuple[int, Element]] = deque()
+        """(output channel, element), in order."""
+        self.snapshots: deque[TaskSnapshot] = deque()
+        """Taken at barriers; to be written and acknowledged."""
+        self.end_of_input = False
+        """Nothing but barriers can come any more."""
+        self.done = False
+        """The last snapshot is complete and committed."""
+        self._alignment = Alignment(len(spec.inputs))
+        self._times = InputTimes(len(spec.inputs))
+        self._stop: Barrier | None = None
+        self._chain = Chain(spec, restored, self._sends(), new_backend)
+        self._source = self._chain.source
+        self.metrics = TaskMetrics([link.context.metrics for link in self._chain.links])
+
+    def __repr__(self) -> str:
+        state = "done" if self.done else "ended" if self.end_of_input else "running"
+        aligning = self._alignment.checkpoint_id
+        return (
+            f"Task({self.spec.vertex.name} {self.spec.subtask}, {state}, "
+            f"watermark {self.watermark}, aligning {aligning}, outbox {len(self.outbox)})"
+        )
+
+    @property
+    def is_source(self) -> bool:
+        """Whether this subtask is polled instead of fed."""
+        return self._source is not None
+
+    @property
+    def watermark(self) -> Micros:
+        """Event time at the head of the chain."""
+        return self._chain.links[0].context.watermark
+
+    @property
+    def failed_operator(self) -> str | None:
+        """Uid of the operator inside of which the last call raised."""
+        return self._chain.current
+
+    def blocked(self, channel: int) -> bool:
+        """Whether nothing may be delivered from this channel now."""
+        return self._alignment.blocks(channel)
+
+    def deliver(self, channel: int, element: Element, now: Micros) -> None:
+        """Take the next element of an input channel."""
+        if self.blocked(channel):
+            msg = f"task {self.spec.id} got {element!r} from channel {channel} while it is blocked"
+            raise InternalError(msg)
+        match element:
+            case Batch(frame):
+                self._times.on_batch(channel)
+                self._chain.push(frame, self.spec.inputs[channel])
+            case Watermark(time):
+                self._say(self._times.on_watermark(channel, time))
+            case Idle():
+                self._say(self._times.on_idle(channel))
+            case Barrier():
+                self._take_snapshot(self._alignment.on_barrier(channel, element, now), now)
+            case EndOfInput():
+                self._say(self._times.on_end_of_input(channel))
+                self._take_snapshot(self._alignment.on_end_of_input(channel), now)
+            case _:
+                assert_never(element)
+
+    def poll(self, now: Micros, max_rows: int, blocked: int = 0) -> Polling:
+        """Read from the source.
+
+        `blocked`: µs since the last poll in which the shell could not poll because outputs were
+        full; they do not count towards idleness.
+        """
+        source = self._running_source()
+        if self._stop is not None or self.end_of_input:
+            return Polling(0, MAX_TIME)
+        rows = 0
+        for element in source.poll(now, max_rows, blocked):
+            if isinstance(element, Batch):
+                rows += element.frame.height
+                self._chain.push(element.frame, 0)
+            else:
+                self._say(element)
+        self.metrics.pending_rows = source.pending_rows
+        return Polling(rows, MAX_TIME if self.end_of_input else source.again_at)
+
+    def trigger(self, barrier: Barrier, now: Micros) -> None:
+        """Begin a snapshot at a source: its barrier leaves here."""
+        self._running_source()
+        if barrier.then is AfterBarrier.DRAIN and self.watermark != MAX_TIME:
+            self._say(Watermark(MAX_TIME))
+        self._take_snapshot(Aligned(barrier, now), now)
+
+    def notify_complete(self, checkpoint_id: int) -> None:
+        """A checkpoint is complete: commit what it staged, and end if it was the last."""
+        self._chain.commit(checkpoint_id)
+        if self._stop is not None and self._stop.checkpoint_id == checkpoint_id:
+            self.done = True
+
+    def notify_aborted(self, checkpoint_id: int) -> None:
+        """A checkpoint will never be complete: stop waiting for its barriers, and read on."""
+        self._alignment.abort(checkpoint_id)
+        if self._stop is not None and self._stop.checkpoint_id <= checkpoint_id:
+            self._stop = None
+
+    def close(self) -> None:
+        """Release everything. Called once, also after a failure."""
+        self._chain.close()
+
+    def _running_source(self) -> SourceRun:
+        if self._source is None:
+            msg = f"task {self.spec.id} is not a source; deliver elements to it"
+            raise InternalError(msg)
+        return self._source
+
+    def _say(self, element: Element | None) -> None:
+        """Let a control element pass the chain and leave on every channel."""
+        match element:
+            case None:
+                return
+            case Watermark(time):
+                self._chain.advance(time)
+            case EndOfInput():
+                self.end_of_input = True
+        for output in self.spec.outputs:
+            self.outbox.extend((channel, element) for channel in output.channels)
+
+    def _take_snapshot(self, aligned: Aligned | None, now: Micros) -> None:
+        """Steps of a barrier, all on the subtask's thread:
+
+        1. Stage the rows of the sinks.
+        2. Freeze every operator.
+        3. Send the barrier on, behind everything that came before it.
+        """
+        if aligned is None:
+            return
+        barrier = aligned.barrier
+        # Step 1. Before the freeze, because what it stages is part of the snapshot.
+        self._chain.prepare(barrier.checkpoint_id)
+        # Step 2. References only: writing them is the shell's work, on another thread.
+        operators = self._chain.snapshot()
+        self.snapshots.append(
+            TaskSnapshot(self.spec.id, barrier, operators, aligned.first_barrier, now)
+        )
+        if barrier.then is not AfterBarrier.CONTINUE:
+            self._stop = barrier
+        # Step 3.
+        self._say(barrier)
+
+    def _sends(self) -> dict[tuple[int, str], list[Send]]:
+        sends: dict[tuple[int, str], list[Send]] = defaultdict(list)
+        for output in self.spec.outputs:
+            sends[output.edge.operator, output.edge.tag].append(self._send(output))
+        return sends
+
+    def _send(self, output: OutputEdge) -> Send:
+        deal = partitioner(
+            output.edge.partitioning,
+            len(output.channels),
+            self.spec.max_parallelism,
+            self.spec.subtask,
+        )
+
+        def send(frame: pl.DataFrame) -> None:
+            for target, rows in deal(frame):
+                self.outbox.append((output.channels[target], Batch(rows)))
+
+        return send
