@@ -1,0 +1,38 @@
+// Native dialogs that templates declare; those for dangerous actions ask for a typed name.
+//
+//   <button data-open="stop">            opens <dialog id="stop">
+//   <input data-typed="flights">         enables the form's [data-armed] button when it matches
+import { $, $$ } from './dom.js';
+
+export function open(dialog) {
+  dialog.showModal();
+  const first = $('[autofocus]', dialog);
+  first?.focus();
+  first?.select?.();
+}
+
+document.addEventListener('click', event => {
+  const opener = event.target.closest('[data-open]');
+  if (opener) { const d = document.getElementById(opener.dataset.open); if (d) { event.preventDefault(); open(d); } }
+  if (event.target.closest('[data-close]')) event.target.closest('dialog')?.close();
+  if (event.target instanceof HTMLDialogElement && event.target.open && !inside(event)) event.target.close();
+});
+function inside(event) {
+  const box = event.target.getBoundingClientRect();
+  return event.clientX >= box.left && event.clientX <= box.right && event.clientY >= box.top && event.clientY <= box.bottom;
+}
+
+document.addEventListener('input', event => {
+  const field = event.target.closest('[data-typed]');
+  if (field) for (const button of $$('[data-armed]', field.form)) button.disabled = field.value !== field.dataset.typed;
+});
+
+// The words on the red button follow the chosen variant.
+document.addEventListener('change', event => {
+  const radio = event.target.closest('input[type=radio][data-says]');
+  if (radio) for (const button of $$('[data-armed]', radio.form)) button.textContent = radio.dataset.says;
+  if (event.target.matches('input[type=file]')) {
+    const name = event.target.closest('.file')?.querySelector('[data-name]');
+    if (name) name.textContent = event.target.files[0]?.name ?? 'No file chosen';
+  }
+});

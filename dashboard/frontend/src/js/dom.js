@@ -1,0 +1,32 @@
+// Small helpers around the document.
+export const $ = (selector, root = document) => root.querySelector(selector);
+export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const root = document.documentElement;
+
+export function el(html) {
+  const t = document.createElement('template');
+  t.innerHTML = html.trim();
+  return t.content.firstElementChild;
+}
+
+export const query = new URLSearchParams(location.search);
+export function setQuery(key, value) {
+  if (value === null || value === '') query.delete(key); else query.set(key, value);
+  const s = query.toString();
+  history.replaceState(null, '', location.pathname + (s ? `?${s}` : '') + location.hash);
+}
+
+// The computed colour of a token: canvas code cannot resolve light-dark() itself.
+let probe;
+export function colour(token) {
+  probe ??= document.body.appendChild(el('<i hidden></i>'));
+  probe.style.color = `var(${token})`;
+  return getComputedStyle(probe).color;
+}
+
+export function readJson(id, fallback) {
+  const node = document.getElementById(id);
+  return node ? JSON.parse(node.textContent) : fallback;
+}
+
+export const calm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;

@@ -1,0 +1,86 @@
+// The list of jobs: filter, rows by keyboard, sparklines and checkpoint strips that grow.
+import { $, $$, query, readJson, setQuery } from './dom.js';
+import { subscribe } from './live.js';
+import { key } from './shell.js';
+import { checkpointStrip, Recent, spark } from './spark.js';
+
+// ---- filter: the server understands the same ?f= and ?view=, so a reload shows the same rows
+const field = $('#f');
+let view = query.get('view') ?? 'all';
+
+function matches(row, words) {
+  const facts = row.dataset;
+  if (view === 'attention' && facts.group !== 'attention') return false;
+  if (view === 'running' && !['running', 'replaying'].includes(facts.group)) return false;
+  if (view === 'stopped' && facts.group !== 'stopped') return false;
+  return words.every(word => {
+    const [name, wanted] = word.split(':');
+    if (wanted === undefined) return `${facts.name} ${facts.team}`.includes(name);
+    return name === 'team' ? facts.team === wanted : name === 'state' ? facts.state === wanted : false;
+  });
+}
+
+export function filter() {
+  const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of $$('#jobs tbody[data-name]')) { row.hidden = !matches(row, words); shown += row.hidden ? 0 : 1; }
+  for (const head of $$('#jobs tbody[data-head]')) {
+    const inside = $$(`#jobs tbody[data-name][data-group="${head.dataset.head}"]`).filter(r => !r.hidden).length;
+    head.hidden = !inside; $('.c', head).textContent = inside;
+  }
+  const none = $('#none');
+  if (none) { none.hidden = shown > 0 || !$('#jobs tbody[data-name]'); $('[data-hidden]', none).textContent = String($$('#jobs tbody[data-name]').length); }
+  for (const b of $$('#views [data-v]')) b.setAttribute('aria-pressed', b.dataset.v === view);
+  setQuery('f', field.value.trim()); setQuery('view', view === 'all' ? '' : view);
+}
+if (field) {
+  field.addEventListener('input', filter);
+  field.addEventListener('keydown', event => { if (event.key === 'Escape') { field.value = ''; field.blur(); filter(); } });
+  $('#views').addEventListener('click', event => { const b = event.target.closest('[data-v]'); if (b) { event.preventDefault(); view = b.dataset.v; filter(); } });
+  document.addEventListener('click', event => { if (event.target.closest('[data-clear]')) { event.preventDefault(); field.value = ''; view = 'all'; filter(); } });
+  document.addEventListener('hw:swapped', () => { filter(); draw(); });
+  filter();
+}
+
+// ---- rows: J and K walk, Enter opens
+let at = -1;
+function walk(step) {
+  const rows = $$('#jobs tbody[data-name]').filter(r => !r.hidden);
+  at = Math.max(0, Math.min(rows.length - 1, at + step));
+  rows.forEach((row, i) => row.toggleAttribute('data-cur', i === at));
+  $('a.name', rows[at])?.focus({ preventScroll: true });
+  rows[at]?.scrollIntoView({ block: 'nearest' });
+}
+key('j', () => walk(1)); key('k', () => walk(-1));
+$('#jobs')?.addEventListener('click', event => {
+  if (event.target.closest('a,button,form')) return;
+  const row = event.target.closest('tbody[data-name]');
+  if (row && !getSelection().toString()) location.href = $('a.name', row).href;
+});
+
+// ---- small pictures
+const rates = new Map(), strips = new Map(Object.entries(readJson('strips', {})));
+function draw() {
+  for (const row of $$('#jobs tbody[data-name]')) {
+    const id = row.dataset.id, place = $('[data-spark]', row), strip = $('[data-strip]', row);
+    if (place && rates.has(id)) place.innerHTML = spark(rates.get(id).values);
+    if (strip) strip.innerHTML = checkpointStrip(strips.get(id) ?? [], { w: 76, h: 17 });
+  }
+  const total = $('[data-spark-sum]');
+  if (total && rates.has('sum')) total.innerHTML = spark(rates.get('sum').values, { w: 76, h: 24, colour: 'var(--c1)' });
+}
+draw();
+subscribe('fleet', (table, change) => {
+  for (const [id, row] of Object.entries(table)) {
+    if (!rates.has(id)) rates.set(id, new Recent());
+    rates.get(id).push(row?.in);
+  }
+  for (const [id, row] of Object.entries(change)) {
+    if (!row?.ckpt_ms) continue;
+    const list = strips.get(id) ?? [];
+    if (list.at(-1)?.end_ms === row.ckpt_ms) continue;
+    list.push({ status: 'completed', kind: 'checkpoint', dur_ms: row.ckpt_dur ?? table[id].ckpt_dur ?? 0, end_ms: row.ckpt_ms });
+    strips.set(id, list.slice(-16));
+  }
+  draw();
+});

@@ -1,0 +1,49 @@
+// Forms that start an operation: one request per click, a toast that follows it, refusals in place.
+//
+// The server answers 202 with HX-Trigger {"operation": {"id", "title"}}, or 4xx with HX-Trigger
+// {"refused": {"message", "fields"}}. Without this script the same form is a plain POST and redirect.
+import { $, $$ } from './dom.js';
+import { followOperation, toast } from './toasts.js';
+import { refresh } from './cells.js';
+
+const newKey = () => crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('');
+const buttons = form => $$('button:not([type=button])', form).concat(form.id ? $$(`button[form="${form.id}"]`) : []);
+
+function settle(form) {
+  for (const button of buttons(form)) button.removeAttribute('aria-busy');
+}
+
+function refuse(form, message) {
+  const place = $('[data-error]', form);
+  if (!place) return toast('Not done', message, 'crit', 'failed');
+  place.textContent = message; place.hidden = false;
+}
+
+function done(form) {
+  const place = $('[data-error]', form);
+  if (place) { place.hidden = true; place.textContent = ''; }
+  const key = $('input[name=idempotency_key]', form);
+  if (key) key.value = newKey();       // the next click is a new wish
+  if (form.closest('dialog')?.open) { form.closest('dialog').close(); form.reset(); if (key) key.value = newKey(); for (const b of $$('[data-armed]', form)) b.disabled = true; }
+}
+
+document.addEventListener('htmx:before:request', event => {
+  const form = event.target.closest?.('form[hx-post]');
+  if (form) for (const button of buttons(form)) button.setAttribute('aria-busy', 'true');
+});
+document.addEventListener('htmx:finally:request', event => {
+  const form = event.target.closest?.('form[hx-post]');
+  if (form) settle(form);
+});
+document.addEventListener('htmx:after:request', event => {
+  const form = event.target.closest?.('form[hx-post]'), response = event.detail?.ctx?.response;
+  if (!form || !response) return;
+  const told = response.headers.get('HX-Trigger');
+  const news = told?.startsWith('{') ? JSON.parse(told) : {};
+  if (news.refused) return refuse(form, news.refused.message);
+  if (response.status >= 400) return refuse(form, `The server answered ${response.status}; nothing was changed.`);
+  done(form);
+  if (news.operation) followOperation(news.operation.id, news.operation.title);
+  if (news.said) toast(news.said);
+  for (const key of news.changed ?? []) refresh(key);
+});

@@ -1,0 +1,39 @@
+// Tooltips: text only, on hover after 350 ms and on keyboard focus; Escape hides them.
+import { el } from './dom.js';
+
+const tip = el('<div class="tip" role="tooltip" id="tip" hidden></div>');
+document.body.append(tip);
+let timer;
+
+// Lines of text; a pair is a dimmed label and a value.
+function fill(lines) {
+  tip.replaceChildren(...lines.map(line => {
+    const row = el('<div class="tr2"><span class="k"></span><span></span></div>');
+    if (Array.isArray(line)) { row.children[0].textContent = line[0]; row.children[1].textContent = line[1]; } else { row.className = ''; row.textContent = line; }
+    return row;
+  }));
+}
+
+export function showTip(lines, x, y, box) {
+  fill(lines);
+  tip.hidden = false; tip.classList.add('on');
+  const size = tip.getBoundingClientRect();
+  tip.style.left = `${Math.min(innerWidth - size.width - 8, Math.max(8, x - size.width / 2))}px`;
+  tip.style.top = `${y - size.height - 8 < 8 ? (box ? box.bottom : y) + 10 : y - size.height - 8}px`;
+}
+export function hideTip() { clearTimeout(timer); tip.classList.remove('on'); tip.hidden = true; }
+
+function linesOf(node) {
+  if (!node.matches('time')) return node.dataset.tip.split('\n');
+  const t = Date.parse(node.dateTime), d = new Date(t), off = -d.getTimezoneOffset() / 60;
+  return [['UTC', d.toISOString().slice(0, 19).replace('T', ' ')], [`Local ${off >= 0 ? '+' : '−'}${Math.abs(off)}`, d.toLocaleString('sv-SE')], ['Epoch ms', String(t)]];
+}
+const source = event => event.target.closest?.('[data-tip], time[datetime]');
+function over(node) { const box = node.getBoundingClientRect(); showTip(linesOf(node), box.left + box.width / 2, box.top, box); }
+
+addEventListener('mouseover', event => { const node = source(event); clearTimeout(timer); if (!node) return hideTip(); timer = setTimeout(() => node.isConnected && over(node), 350); });
+addEventListener('focusin', event => { const node = source(event); if (node?.matches(':focus-visible')) { over(node); node.setAttribute('aria-describedby', 'tip'); } });
+addEventListener('focusout', hideTip);
+addEventListener('scroll', hideTip, true);
+addEventListener('mousedown', hideTip);
+addEventListener('keydown', event => event.key === 'Escape' && hideTip());
