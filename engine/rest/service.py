@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.stats import CheckpointHistory
 from engine.graph.plan import Plan
-from engine.rest.model.checkpoints import CheckpointHistory, CheckpointSettings
+from engine.rest.model.checkpoints import CheckpointSettings
 from engine.rest.model.cluster import Artifact, ClusterInfo
 from engine.rest.model.jobs import FailureHistory, JobDetails
 from engine.rest.model.operations import JobProgress, Preflight, TriggerStatus

@@ -66,5 +66,3 @@ class Artifact:
     filename: str
     uploaded_ms: int
     size_bytes: int
-    location: str
-    """Where the job manager keeps it."""

@@ -1,0 +1,45 @@
+"""A plan as Flink draws it, and as the engine knows it.
+
+Flink's form has one node per vertex and no edges of its own: a node lists its inputs.
+"""
+
+from __future__ import annotations
+
+from engine.graph.plan import Plan, PlanEdge, PlanVertex
+
+
+def flink_plan(job_id: str, plan: Plan) -> dict[str, object]:
+    """The body of `/jobs/:id/plan`, without its wrapper."""
+    return {
+        "jid": job_id,
+        "name": plan.name,
+        "type": "STREAMING",
+        "nodes": [_node(vertex, plan) for vertex in plan.vertices],
+    }
+
+
+def _node(vertex: PlanVertex, plan: Plan) -> dict[str, object]:
+    node: dict[str, object] = {
+        "id": vertex.id,
+        "operator": "",
+        "parallelism": vertex.parallelism,
+        "operator_strategy": "",
+        "description": _description(vertex),
+        "optimizer_properties": {},
+    }
+    inputs = [_input(edge) for edge in plan.edges if edge.target == vertex.id]
+    return node | {"inputs": inputs} if inputs else node
+
+
+def _input(edge: PlanEdge) -> dict[str, object]:
+    return {
+        "id": edge.source,
+        "num": edge.port,
+        "exchange": "pipelined_bounded",
+        "ship_strategy": edge.partitioning.upper(),
+    }
+
+
+def _description(vertex: PlanVertex) -> str:
+    head, *chained = (operator.name for operator in vertex.operators)
+    return "".join([f"{head}<br/>", *(f"+- {name}<br/>" for name in chained)])

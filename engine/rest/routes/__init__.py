@@ -1,0 +1,1 @@
+"""One file per topic: parse the request, ask the service, render the answer."""
