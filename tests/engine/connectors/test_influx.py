@@ -1,0 +1,198 @@
+"""InfluxDB sink: lines as the protocol wants them, acknowledged, idempotent; over real HTTP."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import polars as pl
+import pytest
+
+from engine.connectors.contract import SinkContext
+from engine.connectors.influx import CHUNK_LINES, InfluxSink, points
+from engine.errors import ConfigError, SinkError
+from engine.testing.conformance import check_idempotent_sink
+
+CONTEXT = SinkContext("job", "attempt", 0, 1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class PointServer(ThreadingHTTPServer):
+    """Keeps points as InfluxDB does: the same series and time overwrite. `answers` come first."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), PointHandler)
+        self.points: dict[tuple[str, str], str] = {}
+        self.requests: list[tuple[str, int]] = []
+        self.answers: list[int] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class PointHandler(BaseHTTPRequestHandler):
+    server: PointServer
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        text = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+        lines = text.decode().splitlines()
+        self.server.requests.append((self.path, len(lines)))
+        status = self.server.answers.pop(0) if self.server.answers else 204
+        if status == 204:
+            for line in lines:
+                series, fields, time = re.split(r"(?<!\\) ", line)
+                self.server.points[series, time] = fields
+        self.send_response(status)
+        if status == 503:
+            self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        return
+
+
+@pytest.fixture
+def server() -> Iterator[PointServer]:
+    with PointServer() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def sink(server: PointServer) -> InfluxSink:
+    return InfluxSink("m", tags=["key"], fields=["n"], time="window_end", url=server.url, token="t")
+
+
+def rows(count: int) -> pl.DataFrame:
+    at = pl.int_range(count, eager=True).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    return pl.DataFrame({"key": "a", "window_end": at, "n": 1})
+
+
+def test_writing_again_changes_nothing(server: PointServer) -> None:
+    def read() -> list[dict[str, object]]:
+        found = []
+        for (series, time), fields in server.points.items():
+            if series.startswith("m,"):
+                end = EPOCH + timedelta(microseconds=int(time))
+                number = int(fields.removeprefix("n=").removesuffix("i"))
+                found.append({"key": series.removeprefix("m,key="), "window_end": end, "n": number})
+        return found
+
+    check_idempotent_sink(lambda: sink(server), read)
+    assert any(series.startswith("m@r-1,") for series, _ in server.points)
+
+
+def test_all_points_are_acknowledged_when_prepare_returns(server: PointServer) -> None:
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(CHUNK_LINES + 10))
+    assert len(server.points) == CHUNK_LINES
+    assert writer.prepare(1) is None
+    assert len(server.points) == CHUNK_LINES + 10
+    writer.close()
+
+
+def test_points_go_to_bucket_and_organisation_in_microseconds(server: PointServer) -> None:
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(1))
+    writer.prepare(1)
+    ((path, _),) = server.requests
+    assert "org=headwater" in path
+    assert "bucket=outputs" in path
+    assert "precision=us" in path
+    writer.close()
+
+
+def test_a_server_that_is_busy_is_asked_again(server: PointServer) -> None:
+    server.answers = [503]
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(1))
+    writer.prepare(1)
+    assert len(server.points) == 1
+    assert len(server.requests) == 2
+    writer.close()
+
+
+def test_refused_points_are_an_error_with_the_reason(server: PointServer) -> None:
+    server.answers = [401]
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(1))
+    with pytest.raises(SinkError, match=r"measurement 'm' was not written to http.*HTTP 401"):
+        writer.prepare(1)
+    writer.close()
+
+
+def test_address_and_token_come_from_where_the_job_runs(
+    server: PointServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = InfluxSink("m", tags=["key"], fields=["n"], time="window_end")
+    monkeypatch.delenv("HEADWATER_POINTS_URL", raising=False)
+    with pytest.raises(ConfigError, match="HEADWATER_POINTS_URL is not set; set it"):
+        nowhere.open(CONTEXT)
+    monkeypatch.setenv("HEADWATER_POINTS_URL", server.url)
+    writer = nowhere.open(CONTEXT)
+    writer.write(rows(2))
+    writer.prepare(1)
+    assert len(server.points) == 2
+    writer.close()
+
+
+def lines(fields: dict[str, object], **settings: object) -> tuple[list[str], int]:
+    target = InfluxSink("m", tags=["t"], fields=list(fields), **settings)  # type: ignore[arg-type]
+    frame = pl.DataFrame({"t": ["x"], "event_time": [7]} | {n: [v] for n, v in fields.items()})
+    return points(frame, target)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3, "3i"),
+        (-1, "-1i"),
+        (0.5, "0.5"),
+        (1.0, "1.0"),
+        (True, "true"),
+        ('a "b" \\', '"a \\"b\\" \\\\"'),
+        (1e300, "1e+300"),
+    ],
+)
+def test_a_field_is_written_by_its_type(value: object, text: str) -> None:
+    assert lines({"f": value}) == ([f"m,t=x f={text} 7"], 0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+def test_a_field_that_cannot_be_stored_is_left_out_and_counted(value: object) -> None:
+    assert lines({"f": value, "g": 1}) == (["m,t=x g=1i 7"], 1)
+    assert lines({"f": value}) == ([], 1)
+
+
+def test_names_and_tags_are_escaped() -> None:
+    target = InfluxSink("my m,x", tags=["a b"], fields=["f=g"])
+    frame = pl.DataFrame({"a b": ["x=y, z", ""], "f=g": [1, 2], "event_time": [7, 8]})
+    expected = ["my\\ m\\,x,a\\ b=x\\=y\\,\\ z f\\=g=1i 7", "my\\ m\\,x f\\=g=2i 8"]
+    assert points(frame, target) == (expected, 0)
+
+
+def test_a_missing_column_is_named() -> None:
+    target = InfluxSink("m", tags=[], fields=["n", "g"])
+    with pytest.raises(ConfigError, match="columns that are not there: g; rows have n"):
+        points(pl.DataFrame({"n": [1], "event_time": [1]}), target)
+
+
+def test_a_point_needs_a_field() -> None:
+    with pytest.raises(ConfigError, match="has no fields"):
+        InfluxSink("m", tags=[], fields=[])
+
+
+def test_the_token_is_never_shown() -> None:
+    target = InfluxSink("m", tags=[], fields=["n"], token="secret", url="http://x")
+    assert "secret" not in str(target.describe())
