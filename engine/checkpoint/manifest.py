@@ -118,6 +118,11 @@ class OperatorPart:
     splits: Mapping[str, SplitState] = field(default_factory=dict)
     committables: tuple[Json, ...] = ()
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all states."""
+        return sum(state.size_bytes for state in self.states)
+
     def to_json(self) -> JsonObject:
         """Return plain JSON."""
         return {"uid": self.uid, **_contents_json(self)}
@@ -154,7 +159,7 @@ class SubtaskSnapshot:
     @property
     def size_bytes(self) -> int:
         """Bytes of state of this subtask."""
-        return sum(state.size_bytes for part in self.operators for state in part.states)
+        return sum(part.size_bytes for part in self.operators)
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""

@@ -214,10 +214,12 @@ def _link(spec: TaskSpec, index: int, start: RestoredOperator, new_backend: Back
     operator = chained.operator
     backend = None
     if isinstance(operator, Operator) and operator.states:
-        backend = new_backend(spec.key_groups)
+        backend = new_backend(spec.key_groups, spec.max_parallelism)
         for descriptor in operator.states:
             if descriptor.name in start.tables:
                 backend.restore(descriptor, start.tables[descriptor.name])
+            # A declared state is in every snapshot, even if the operator has not used it yet.
+            backend.state(descriptor)
     context = OperatorContext(spec, index, start.watermark, backend)
     match operator:
         case SourceOperator():

@@ -1,0 +1,166 @@
+"""One snapshot under way: who has acknowledged, its statistics, and its manifest in the end.
+
+Order    parts are merged in the order of subtasks, never of arrival.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.checkpoint.effects import Operation
+from engine.checkpoint.failure import Ack, FailureReason
+from engine.checkpoint.manifest import (
+    Manifest,
+    OperatorEntry,
+    OperatorPart,
+    SubtaskSnapshot,
+    merge_parts,
+)
+from engine.checkpoint.stats import (
+    CheckpointStats,
+    CheckpointStatus,
+    SubtaskCheckpoint,
+    VertexCheckpoint,
+)
+from engine.elements import Barrier
+from engine.graph.jobgraph import TaskId
+from engine.graph.plan import Plan, PlannedVertex
+from engine.version import VERSION
+
+
+@dataclass(slots=True)
+class PendingSnapshot:
+    """Collects the acknowledgements of one barrier."""
+
+    barrier: Barrier
+    plan: Plan
+    operation: Operation | None = None
+    writing: bool = False
+    """Every subtask has acknowledged, and the manifest is on its way."""
+    _acks: dict[TaskId, tuple[SubtaskSnapshot, int]] = field(default_factory=dict)
+
+    @property
+    def id(self) -> int:
+        """The checkpoint id."""
+        return self.barrier.checkpoint_id
+
+    @property
+    def is_acknowledged(self) -> bool:
+        """Whether every subtask has acknowledged."""
+        return len(self._acks) == sum(vertex.parallelism for vertex in self.plan.vertices)
+
+    def missing(self) -> list[str]:
+        """Names of subtasks that have not acknowledged, for people."""
+        return [
+            f"{vertex.name} {subtask}"
+            for vertex in self.plan.vertices
+            for subtask in range(vertex.parallelism)
+            if TaskId(vertex.id, subtask) not in self._acks
+        ]
+
+    def ack(self, snapshot: SubtaskSnapshot, now_ms: int) -> Ack:
+        """Take the acknowledgement of one subtask."""
+        vertices = {vertex.id: vertex for vertex in self.plan.vertices}
+        vertex = vertices.get(snapshot.task.vertex)
+        if vertex is None or not 0 <= snapshot.task.subtask < vertex.parallelism:
+            return Ack.UNKNOWN
+        if snapshot.task in self._acks:
+            return Ack.DUPLICATE
+        self._acks[snapshot.task] = snapshot, now_ms
+        return Ack.ACCEPTED
+
+    def manifest(self, job_id: str, now_ms: int) -> Manifest:
+        """Put all parts together."""
+        return Manifest(
+            job_id=job_id,
+            job_name=self.plan.name,
+            plan_hash=self.plan.hash,
+            checkpoint_id=self.id,
+            kind=self.barrier.kind,
+            created_ms=now_ms,
+            engine_version=VERSION,
+            operators=tuple(
+                self._entry(vertex, operator.uid, operator.name)
+                for vertex in self.plan.vertices
+                for operator in vertex.operators
+            ),
+        )
+
+    def stats(self) -> CheckpointStats:
+        """How far it is."""
+        latest = max((at for _, at in self._acks.values()), default=self.barrier.triggered_ms)
+        return self._stats(CheckpointStatus.IN_PROGRESS, latest)
+
+    def completed(self, now_ms: int) -> CheckpointStats:
+        """Statistics at its end."""
+        return self._stats(CheckpointStatus.COMPLETED, now_ms, external_path=self.barrier.folder)
+
+    def failed(self, reason: FailureReason, failure: str, now_ms: int) -> CheckpointStats:
+        """Statistics when it came to nothing."""
+        return self._stats(
+            CheckpointStatus.FAILED, now_ms, failed_ms=now_ms, reason=reason, failure=failure
+        )
+
+    def _stats(
+        self,
+        status: CheckpointStatus,
+        until_ms: int,
+        *,
+        external_path: str | None = None,
+        failed_ms: int | None = None,
+        reason: FailureReason | None = None,
+        failure: str | None = None,
+    ) -> CheckpointStats:
+        return CheckpointStats(
+            id=self.id,
+            kind=self.barrier.kind,
+            status=status,
+            triggered_ms=self.barrier.triggered_ms,
+            duration_ms=until_ms - self.barrier.triggered_ms,
+            vertices=tuple(self._vertex(vertex) for vertex in self.plan.vertices),
+            then=self.barrier.then,
+            external_path=external_path,
+            failed_ms=failed_ms,
+            reason=reason,
+            failure=failure,
+        )
+
+    def _vertex(self, vertex: PlannedVertex) -> VertexCheckpoint:
+        acks = [self._acks.get(TaskId(vertex.id, index)) for index in range(vertex.parallelism)]
+        subtasks = [self._subtask(*ack) for ack in acks if ack is not None]
+        return VertexCheckpoint(vertex.id, vertex.parallelism, tuple(subtasks))
+
+    def _subtask(self, snapshot: SubtaskSnapshot, ack_ms: int) -> SubtaskCheckpoint:
+        timing = snapshot.timing
+        return SubtaskCheckpoint(
+            index=snapshot.task.subtask,
+            ack_ms=ack_ms,
+            duration_ms=ack_ms - self.barrier.triggered_ms,
+            start_delay_ms=timing.start_delay_ms,
+            alignment_ms=timing.alignment_ms,
+            sync_ms=timing.sync_ms,
+            async_ms=timing.async_ms,
+            state_bytes=snapshot.size_bytes,
+            checkpointed_bytes=snapshot.size_bytes,
+            operator_bytes={part.uid: part.size_bytes for part in snapshot.operators},
+        )
+
+    def _entry(self, vertex: PlannedVertex, uid: str, name: str) -> OperatorEntry:
+        merged = merge_parts(
+            [self._part(vertex, index, uid) for index in range(vertex.parallelism)]
+        )
+        return OperatorEntry(
+            uid=uid,
+            name=name,
+            vertex=vertex.id,
+            parallelism=vertex.parallelism,
+            max_parallelism=self.plan.max_parallelism,
+            watermark=merged.watermark,
+            states=merged.states,
+            splits=merged.splits,
+            committables=merged.committables,
+        )
+
+    def _part(self, vertex: PlannedVertex, subtask: int, uid: str) -> OperatorPart:
+        snapshot, _ = self._acks[TaskId(vertex.id, subtask)]
+        return next(part for part in snapshot.operators if part.uid == uid)

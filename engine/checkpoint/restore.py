@@ -1,0 +1,179 @@
+"""Restore: from the manifest of a snapshot to what each subtask of a job starts from.
+
+    load_manifest --> check_restore (compatibility.py) --> assign --SubtaskRestore, as JSON-->
+    worker: read_restore --> RestoredOperator --> Task
+
+Order    keyed state goes by key-group range, so to any parallelism; splits are assigned anew among
+         the subtasks of the source; every staged committable goes to subtask 0; an operator's
+         watermark is the smallest of its old subtasks.
+Errors   RestoreError and SnapshotCorrupt, each with one sentence.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.checkpoint.manifest import (
+    METADATA,
+    JsonObject,
+    Manifest,
+    OperatorEntry,
+    OperatorPart,
+    StateEntry,
+    parse_manifest,
+)
+from engine.checkpoint.snapshot import RestoredOperator
+from engine.checkpoint.storage import Folder, Stored, open_folder, read_verified
+from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
+from engine.errors import RestoreError, SnapshotCorrupt
+from engine.graph.jobgraph import Partitioning, TaskId
+from engine.graph.plan import Plan, PlannedVertex
+from engine.keygroups import KeyGroupRange, range_of
+
+OpenFolder = Callable[[str], Folder]
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskRestore:
+    """What one subtask has to read: the files that overlap its key groups, and the rest."""
+
+    folder: str
+    key_groups: KeyGroupRange
+    operators: tuple[OperatorPart, ...]
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON."""
+        return {
+            "folder": self.folder,
+            "key_groups": [self.key_groups.lo, self.key_groups.hi],
+            "operators": [part.to_json() for part in self.operators],
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> SubtaskRestore:
+        """Read what `to_json` gave."""
+        lo, hi = value["key_groups"]
+        return cls(
+            folder=str(value["folder"]),
+            key_groups=KeyGroupRange(int(lo), int(hi)),
+            operators=tuple(OperatorPart.from_json(part) for part in value["operators"]),
+        )
+
+
+def load_manifest(url: str, open_at: OpenFolder = open_folder) -> Manifest:
+    """Read the manifest of a snapshot. Raises RestoreError, SnapshotCorrupt, ConfigError."""
+    folder = open_at(url)
+    content = folder.read(METADATA)
+    if content is not None:
+        return parse_manifest(content, folder.url)
+    if not folder.exists():
+        msg = f"snapshot is not there: no folder {folder.url}; check the path"
+    else:
+        msg = (
+            f"folder {folder.url} is not a snapshot: it has no {METADATA}; pass the folder of one "
+            "savepoint or checkpoint, the one that holds this file"
+        )
+    raise RestoreError(msg)
+
+
+def assign(manifest: Manifest, folder: str, plan: Plan) -> dict[TaskId, SubtaskRestore]:
+    """Share a snapshot out among all subtasks of a job that `check_restore` has accepted."""
+    return {
+        TaskId(vertex.id, subtask): _subtask(manifest, folder, plan, vertex, subtask)
+        for vertex in plan.vertices
+        for subtask in range(vertex.parallelism)
+    }
+
+
+def read_restore(
+    restore: SubtaskRestore, open_at: OpenFolder = open_folder
+) -> tuple[RestoredOperator, ...]:
+    """Read and verify the files of one subtask. Raises SnapshotCorrupt, StorageError."""
+    folder = open_at(restore.folder)
+    return tuple(
+        RestoredOperator(
+            uid=part.uid,
+            watermark=part.watermark,
+            tables=_tables(part, folder, restore.key_groups),
+            splits=part.splits,
+            committables=part.committables,
+        )
+        for part in restore.operators
+    )
+
+
+def verify(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> None:
+    """Read every file of a snapshot and compare it with its checksum. Raises SnapshotCorrupt."""
+    folder = open_at(url)
+    for entry in manifest.operators:
+        for state in entry.states:
+            for file in state.files:
+                read_verified(folder, file.path, Stored(file.size_bytes, file.sha256))
+
+
+def key_groups_of(plan: Plan, vertex: PlannedVertex, subtask: int) -> KeyGroupRange:
+    """The key groups of a subtask; all of them when its rows are not partitioned by key."""
+    edges = (edge for edge in plan.edges if edge.target == vertex.id)
+    if any(edge.partitioning == Partitioning.HASH for edge in edges):
+        return range_of(subtask, vertex.parallelism, plan.max_parallelism)
+    return KeyGroupRange(0, plan.max_parallelism)
+
+
+def _subtask(
+    manifest: Manifest, folder: str, plan: Plan, vertex: PlannedVertex, subtask: int
+) -> SubtaskRestore:
+    ours = key_groups_of(plan, vertex, subtask)
+    entries = [manifest.operator(operator.uid) for operator in vertex.operators]
+    return SubtaskRestore(
+        folder=folder,
+        key_groups=ours,
+        operators=tuple(
+            OperatorPart(
+                uid=entry.uid,
+                watermark=_watermark(manifest, entry),
+                states=tuple(_overlapping(state, ours) for state in entry.states),
+                splits=entry.splits,
+                committables=entry.committables if subtask == 0 else (),
+            )
+            for entry in entries
+            if entry is not None
+        ),
+    )
+
+
+def _watermark(manifest: Manifest, entry: OperatorEntry) -> Micros:
+    """Where event time goes on; a drained job's has reached its end, and would make all late."""
+    if entry.watermark != MAX_TIME:
+        return entry.watermark
+    splits = (split for operator in manifest.operators for split in operator.splits.values())
+    return MAX_TIME if all(split.finished for split in splits) else MIN_TIME
+
+
+def _overlapping(state: StateEntry, ours: KeyGroupRange) -> StateEntry:
+    files = tuple(file for file in state.files if file.key_groups.overlaps(ours))
+    return StateEntry(state.name, state.kind, state.keys, state.values, files)
+
+
+def _tables(part: OperatorPart, folder: Folder, ours: KeyGroupRange) -> Mapping[str, pl.DataFrame]:
+    return {state.name: _table(state, folder, ours) for state in part.states if state.files}
+
+
+def _table(state: StateEntry, folder: Folder, ours: KeyGroupRange) -> pl.DataFrame:
+    tables = []
+    for file in state.files:
+        content = read_verified(folder, file.path, Stored(file.size_bytes, file.sha256))
+        try:
+            table = pl.read_parquet(io.BytesIO(content))
+        except pl.exceptions.PolarsError as error:
+            msg = (
+                f"snapshot file {file.path} in {folder.url} is not a Parquet file that can be "
+                f"read: {error}; choose another snapshot"
+            )
+            raise SnapshotCorrupt(msg) from error
+        tables.append(table)
+    group = pl.col(KEY_GROUP)
+    return pl.concat(tables).filter((group >= ours.lo) & (group < ours.hi))
