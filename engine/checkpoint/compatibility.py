@@ -1,4 +1,4 @@
-"""Whether a snapshot fits a job, decided before anything starts; also the preflight that people see.
+"""Whether a snapshot fits a job, decided before anything starts; the preflight that people see.
 
     check_restore(manifest, plan) --> RestoreReport: one row per operator and state
         RESTORED       found in both, same types
@@ -18,7 +18,7 @@ from enum import StrEnum
 from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
 from engine.elements import MAX_TIME
 from engine.errors import RestoreError
-from engine.graph.plan import Plan, PlannedOperator, PlannedState
+from engine.graph.plan import OperatorKind, OperatorPlan, Plan, StatePlan
 from engine.version import VERSION
 
 
@@ -81,7 +81,7 @@ def check_restore(
     manifest: Manifest, plan: Plan, allow_non_restored: bool | Collection[str] = ()
 ) -> RestoreReport:
     """Compare a snapshot with a job. `allow_non_restored`: uids that may be lost, True for all."""
-    planned = {op.uid: op for vertex in plan.vertices for op in vertex.operators}
+    planned = {operator.uid: operator for operator in plan.operators}
     rows = list(_check_parallelism(manifest, plan))
     for uid, operator in planned.items():
         rows += _check_operator(operator, manifest.operator(uid), allow_non_restored)
@@ -110,13 +110,13 @@ def _check_parallelism(manifest: Manifest, plan: Plan) -> Iterator[RestoreRow]:
 
 
 def _check_operator(
-    operator: PlannedOperator, entry: OperatorEntry | None, allowed: bool | Collection[str]
+    operator: OperatorPlan, entry: OperatorEntry | None, allowed: bool | Collection[str]
 ) -> Iterator[RestoreRow]:
     if entry is None or entry.is_empty:
-        if operator.states or operator.kind == "source":
+        if operator.states or operator.kind is OperatorKind.SOURCE:
             yield RestoreRow(operator.uid, operator.name, Outcome.NEW, reason="starts empty")
         return
-    if entry.splits and operator.kind != "source":
+    if entry.splits and operator.kind is not OperatorKind.SOURCE:
         yield RestoreRow(
             uid=operator.uid,
             name=operator.name,
@@ -138,7 +138,7 @@ def _check_operator(
 
 
 def _check_state(
-    operator: PlannedOperator, wanted: PlannedState, stored: StateEntry | None
+    operator: OperatorPlan, wanted: StatePlan, stored: StateEntry | None
 ) -> RestoreRow:
     if stored is None:
         return RestoreRow(
@@ -214,7 +214,7 @@ def _splits(splits: Mapping[str, object]) -> str:
     return f"goes on with {count} split{'' if count == 1 else 's'}"
 
 
-def _shape(state: StateEntry | PlannedState) -> str:
+def _shape(state: StateEntry | StatePlan) -> str:
     columns = {**state.keys, **state.values}
     inside = ", ".join(f"{name}: {dtype}" for name, dtype in columns.items())
     return f"{state.kind} ({inside})"

@@ -1,9 +1,9 @@
 """The checkpoint coordinator of one attempt of a job: a state machine without I/O or clock.
 
-    idle --interval, request or end of input--> pending --every ack--> writing --manifest--> complete
-                                                   |                      |
-                                     decline, timeout, job fails       storage fails
-                                                   +-------> aborted <----+
+    idle --interval, request, end of input--> pending --every ack--> writing --written--> complete
+                                                 |                      |
+                                   decline, timeout, job fails       storage fails
+                                                 +-------> aborted <----+
 
     complete --> NotifyComplete --> sinks commit; after STOP or DRAIN the subtasks end
 
@@ -109,11 +109,12 @@ class Coordinator:
     def tick(self, now_ms: int) -> None:
         """Time has passed: expire what takes too long, begin what is due."""
         pending = self._pending
-        if pending is not None and not pending.writing:
-            if now_ms >= pending.barrier.triggered_ms + self._config.timeout_ms:
-                missing = ", ".join(pending.missing()[:3])
-                seconds = self._config.timeout_ms / 1_000
-                self._abort(FailureReason.EXPIRED, f"after {seconds:g} s, {missing}", now_ms)
+        expiry = self.next_tick_ms
+        if pending is not None and expiry is not None and now_ms >= expiry:
+            missing = ", ".join(pending.missing()[:3])
+            seconds = self._config.timeout_ms / 1_000
+            detail = f"{missing} did not within {seconds:g} s"
+            self._abort(FailureReason.EXPIRED, detail, now_ms)
         self._begin_next(now_ms)
 
     def request(self, request: SnapshotRequest, now_ms: int) -> Operation:
@@ -190,7 +191,7 @@ class Coordinator:
             self._begin_next(now_ms)
 
     def close(self, reason: FailureReason, now_ms: int) -> None:
-        """This attempt ends: nothing new begins.
+        """Let nothing new begin, because the attempt ends.
 
         A manifest on its way is not given up: its report still completes the snapshot.
         """
@@ -305,7 +306,7 @@ def tasks_of(plan: Plan) -> list[TaskId]:
 
 def sources_of(plan: Plan) -> list[TaskId]:
     """Every subtask whose head is a source."""
-    heads = {vertex.id for vertex in plan.vertices if vertex.operators[0].kind == "source"}
+    heads = {vertex.id for vertex in plan.sources}
     return [task for task in tasks_of(plan) if task.vertex in heads]
 
 

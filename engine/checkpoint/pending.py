@@ -24,7 +24,7 @@ from engine.checkpoint.stats import (
 )
 from engine.elements import Barrier
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import Plan, PlannedVertex
+from engine.graph.plan import Plan, VertexPlan
 from engine.version import VERSION
 
 
@@ -125,7 +125,7 @@ class PendingSnapshot:
             failure=failure,
         )
 
-    def _vertex(self, vertex: PlannedVertex) -> VertexCheckpoint:
+    def _vertex(self, vertex: VertexPlan) -> VertexCheckpoint:
         acks = [self._acks.get(TaskId(vertex.id, index)) for index in range(vertex.parallelism)]
         subtasks = [self._subtask(*ack) for ack in acks if ack is not None]
         return VertexCheckpoint(vertex.id, vertex.parallelism, tuple(subtasks))
@@ -145,7 +145,7 @@ class PendingSnapshot:
             operator_bytes={part.uid: part.size_bytes for part in snapshot.operators},
         )
 
-    def _entry(self, vertex: PlannedVertex, uid: str, name: str) -> OperatorEntry:
+    def _entry(self, vertex: VertexPlan, uid: str, name: str) -> OperatorEntry:
         merged = merge_parts(
             [self._part(vertex, index, uid) for index in range(vertex.parallelism)]
         )
@@ -161,6 +161,6 @@ class PendingSnapshot:
             committables=merged.committables,
         )
 
-    def _part(self, vertex: PlannedVertex, subtask: int, uid: str) -> OperatorPart:
+    def _part(self, vertex: VertexPlan, subtask: int, uid: str) -> OperatorPart:
         snapshot, _ = self._acks[TaskId(vertex.id, subtask)]
         return next(part for part in snapshot.operators if part.uid == uid)

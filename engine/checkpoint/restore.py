@@ -31,7 +31,7 @@ from engine.checkpoint.storage import Folder, Stored, open_folder, read_verified
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.errors import RestoreError, SnapshotCorrupt
 from engine.graph.jobgraph import Partitioning, TaskId
-from engine.graph.plan import Plan, PlannedVertex
+from engine.graph.plan import Plan, VertexPlan
 from engine.keygroups import KeyGroupRange, range_of
 
 OpenFolder = Callable[[str], Folder]
@@ -115,7 +115,7 @@ def verify(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> N
                 read_verified(folder, file.path, Stored(file.size_bytes, file.sha256))
 
 
-def key_groups_of(plan: Plan, vertex: PlannedVertex, subtask: int) -> KeyGroupRange:
+def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange:
     """The key groups of a subtask; all of them when its rows are not partitioned by key."""
     edges = (edge for edge in plan.edges if edge.target == vertex.id)
     if any(edge.partitioning == Partitioning.HASH for edge in edges):
@@ -124,7 +124,7 @@ def key_groups_of(plan: Plan, vertex: PlannedVertex, subtask: int) -> KeyGroupRa
 
 
 def _subtask(
-    manifest: Manifest, folder: str, plan: Plan, vertex: PlannedVertex, subtask: int
+    manifest: Manifest, folder: str, plan: Plan, vertex: VertexPlan, subtask: int
 ) -> SubtaskRestore:
     ours = key_groups_of(plan, vertex, subtask)
     entries = [manifest.operator(operator.uid) for operator in vertex.operators]

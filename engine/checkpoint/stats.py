@@ -1,6 +1,6 @@
 """What became of each checkpoint of a job, for people; outlives the attempts of the job.
 
-    CheckpointLog --history()--> CheckpointHistory --> CheckpointStats --> Vertex- --> SubtaskCheckpoint
+    CheckpointLog --history()--> CheckpointHistory > CheckpointStats > Vertex- > SubtaskCheckpoint
 
 Units    times are epoch ms, durations ms, sizes bytes.
 """

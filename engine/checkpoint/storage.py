@@ -3,7 +3,7 @@ half file.
 
     write: temporary file -> fsync -> rename -> fsync of the folder
 
-Shapes   names inside a folder are relative and use "/". A plain path and a file:// URL are the same.
+Shapes   names inside a folder are relative and use "/". A plain path is as good as file://.
 Errors   StorageError when it cannot be written, SnapshotCorrupt when a file is missing or altered.
 """
 
@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
 
-Write = Callable[[IO[bytes]], None]
+Write = Callable[[IO[bytes]], object]
 """Puts the content into an open binary file."""
 
 

@@ -214,7 +214,7 @@ def _link(spec: TaskSpec, index: int, start: RestoredOperator, new_backend: Back
     operator = chained.operator
     backend = None
     if isinstance(operator, Operator) and operator.states:
-        backend = new_backend(spec.key_groups, spec.max_parallelism)
+        backend = new_backend(spec.key_groups)
         for descriptor in operator.states:
             if descriptor.name in start.tables:
                 backend.restore(descriptor, start.tables[descriptor.name])

@@ -14,8 +14,7 @@ from engine.graph.jobgraph import JobEdge, JobVertex, TaskId
 from engine.keygroups import KeyGroupRange, range_of
 from engine.state.contract import StateBackend
 
-BackendMaker = Callable[[KeyGroupRange, int], StateBackend]
-"""(key groups of the subtask, max parallelism) -> its keyed state."""
+BackendMaker = Callable[[KeyGroupRange], StateBackend]
 
 
 @dataclass(frozen=True, slots=True)
