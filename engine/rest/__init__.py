@@ -1,1 +1,1 @@
-"""The HTTP interface: Flink's routes, our additions under /headwater, and the one client of both."""
+"""The HTTP interface: Flink's routes, our additions under /headwater, and one client of both."""

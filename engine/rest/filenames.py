@@ -13,9 +13,9 @@ _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]*")
 
 
 def safe_filename(given: str) -> str:
-    """The name of an uploaded job file as one safe path segment. Raises BadRequest.
+    r"""The name of an uploaded job file as one safe path segment. Raises BadRequest.
 
-    >>> safe_filename("C:\\\\jobs\\\\flights.py"), safe_filename("../../flights.py")
+    >>> safe_filename("C:\\jobs\\flights.py"), safe_filename("../../flights.py")
     ('flights.py', 'flights.py')
     """
     name = re.split(r"[/\\]", given)[-1]

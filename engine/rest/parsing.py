@@ -26,14 +26,14 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 def service_of(request: Request) -> EngineService:
     """The service that the app was made for."""
-    return cast(EngineService, request.app.state.service)
+    return cast("EngineService", request.app.state.service)
 
 
 def hex_id(request: Request, name: str) -> str:
     """A path parameter of 32 hex digits: the id of a job, a vertex or a trigger."""
     value = str(request.path_params[name]).lower()
     if not _HEX_ID.fullmatch(value):
-        msg = f"{name} must be 32 hex digits: got {value[:80]!r}; take it from a list of this engine"
+        msg = f"{name} must be 32 hex digits: got {value[:80]!r}; take it from a list of jobs"
         raise BadRequest(msg)
     return value
 

@@ -5,8 +5,8 @@
 `cluster.jobmanager` implements it over real processes, `rest.fake_service` in memory for tests.
 Every method may be called concurrently, on the event loop, and must not block it.
 
-Errors   methods raise the refusals of `rest.errors` and the errors of `engine.errors`; the app turns
-         each into one sentence with its status code.
+Errors   methods raise the refusals of `rest.errors` and the errors of `engine.errors`; the app
+         turns each into one sentence with its status code.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class RunRequest:
     job_id: str | None = None
     """32 hex digits chosen by the client, so that a repeated request cannot start it twice."""
     savepoint_path: str | None = None
-    allow_non_restored: bool = False
+    allow_non_restored: bool | frozenset[str] = frozenset()
+    """State that may be lost: of the operators with these uids, or True for any."""
     claim: ClaimMode = ClaimMode.NO_CLAIM
 
 
@@ -67,4 +68,4 @@ class PreflightRequest:
 
     program: Program
     savepoint_path: str
-    allow_non_restored: bool = False
+    allow_non_restored: bool | frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
-"""A Java exception as bytes: what Flink's command line unpacks when an operation failed.
+r"""A Java exception as bytes: what Flink's command line unpacks when an operation failed.
 
     SerializedThrowable
-      fullStringifiedStackTrace   "java.lang.Exception: <message>\\n"
+      fullStringifiedStackTrace   "java.lang.Exception: <message>\n"
       originalErrorClassName      "java.lang.Exception"
       serializedException         bytes of a java.lang.Exception(<message>), a stream of its own
 
@@ -58,7 +58,8 @@ def _wrapper(described: bytes) -> bytes:
     """Everything up to the count of the inner stream's bytes."""
     return (
         _MAGIC
-        + b"sr\x00)org.apache.flink.util.SerializedThrowablee\x16\x9d\xf5\x1f\xa7\x13\xf3\x02\x00\x03"
+        + b"sr\x00)org.apache.flink.util.SerializedThrowable"
+        + b"e\x16\x9d\xf5\x1f\xa7\x13\xf3\x02\x00\x03"
         + b"L\x00\x19fullStringifiedStackTracet\x00\x12Ljava/lang/String;"
         + b"L\x00\x16originalErrorClassNameq\x00~\x00\x01[\x00\x13serializedExceptiont\x00\x02[B"
         + b"xr\x00\x13java.lang.Exception\xd0\xfd\x1f>\x1a;\x1c\xc4\x02\x00\x00x"

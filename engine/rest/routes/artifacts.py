@@ -1,7 +1,9 @@
 """Routes about uploaded job files, at the place where Flink takes jars: upload, plan, run.
 
-    POST /jars/upload  ─▶ id  ─▶  GET|POST /jars/:id/plan    its graph
-                              ─▶  POST /jars/:id/run         a job
+    POST /jars/upload ─▶ id, then GET or POST /jars/:id/plan ─▶ its graph
+                              or POST /jars/:id/run         ─▶ a job
+
+Neither the name nor the id of a file ever decides where it lies.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ async def artifacts(request: Request) -> JSONResponse:
 
 
 async def upload(request: Request) -> JSONResponse:
-    """Take one job file. Its name is only a name: it never decides where the file lies."""
+    """Take one job file."""
     file = await _uploaded(request)
     filename = safe_filename(file.filename or "")
     with tempfile.TemporaryDirectory(prefix="headwater-upload-") as folder:
@@ -66,7 +68,7 @@ async def run(request: Request) -> JSONResponse:
         program=program_of(request, _artifact_id(request), body),
         job_id=body.hex_id("jobId"),
         savepoint_path=body.text("savepointPath") or query.get("savepointPath") or None,
-        allow_non_restored=body.flag("allowNonRestoredState") or allowed,
+        allow_non_restored=allowed or allowance_of(body),
         claim=_claim_mode(body),
     )
     job_id = await service_of(request).run(wanted)
@@ -83,6 +85,13 @@ def program_of(request: Request, artifact_id: str, body: Body) -> Program:
         parallelism=body.count("parallelism") or in_query.count("parallelism"),
         settings=body.settings("flinkConfiguration"),
     )
+
+
+def allowance_of(body: Body) -> bool | frozenset[str]:
+    """What may stay behind in a snapshot: everything, or the operators that are named."""
+    if body.flag("allowNonRestoredState"):
+        return True
+    return frozenset(body.texts("allowNonRestoredOperators"))
 
 
 def _claim_mode(body: Body) -> ClaimMode:

@@ -1,0 +1,302 @@
+"""The one client of an engine, ours or Apache Flink: blocking and awaiting, typed both ways.
+
+    client = EngineClient("http://127.0.0.1:8081")
+    for job in client.jobs(): ...
+    job_id = client.run(RunRequest(Program(client.upload("job.py", content))))
+
+Each method is a request of `calls.py`, sent; so both clients have the same methods, and the
+awaiting one returns awaitables.
+
+Errors   ClientError
+          +-- EngineUnreachable   nobody answered in time; what was asked may still have happened
+          +-- UnexpectedAnswer    somebody answered who does not speak this interface
+          +-- Refused             the engine said no: `status`, and one sentence
+               +-- NotFound       no such job, vertex, operation, artifact or route
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+
+import httpx
+
+from engine.errors import ExternalError
+from engine.rest import calls
+from engine.rest.calls import Call
+from engine.rest.sentences import refusal
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEFAULT_URL = "http://127.0.0.1:8081"
+DEFAULT_TIMEOUT_S = 10.0
+
+
+class ClientError(ExternalError):
+    """A request did not give what was asked for."""
+
+
+class EngineUnreachable(ClientError):
+    """Nobody answered in time."""
+
+
+class UnexpectedAnswer(ClientError):
+    """Somebody answered who does not speak this interface."""
+
+
+class Refused(ClientError):
+    """The engine said no."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class NotFound(Refused):
+    """What the request names does not exist."""
+
+
+class Blocking(Generic[P, T]):
+    """Makes a method of the blocking client out of a request."""
+
+    def __init__(self, call: Callable[P, Call[T]]) -> None:
+        self.call = call
+        self.__doc__ = call.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, client: EngineClient, owner: type) -> Callable[P, T]: ...
+    def __get__(self, client: EngineClient | None, owner: type) -> Self | Callable[P, T]:
+        if client is None:
+            return self
+
+        def method(*args: P.args, **kwargs: P.kwargs) -> T:
+            return client.send(self.call(*args, **kwargs))
+
+        return method
+
+
+class Awaiting(Generic[P, T]):
+    """Makes a method of the awaiting client out of a request."""
+
+    def __init__(self, call: Callable[P, Call[T]]) -> None:
+        self.call = call
+        self.__doc__ = call.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, client: AsyncEngineClient, owner: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(
+        self, client: AsyncEngineClient | None, owner: type
+    ) -> Self | Callable[P, Awaitable[T]]:
+        if client is None:
+            return self
+
+        def method(*args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+            return client.send(self.call(*args, **kwargs))
+
+        return method
+
+
+class EngineClient:
+    """Blocks. May be shared by threads; close it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        token: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        # An engine is a neighbour: proxies of the environment are for the world outside.
+        self._http = httpx.Client(
+            headers=_headers(token), timeout=timeout, transport=transport, trust_env=False
+        )
+
+    def send(self, call: Call[T]) -> T:
+        """Send one request and read its answer. Raises ClientError."""
+        try:
+            response = self._http.request(**_request(self.url, call))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(self.url, error) from error
+        return _answer(self.url, call, response)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    overview = Blocking(calls.overview)
+    capabilities = Blocking(calls.capabilities)
+    task_managers = Blocking(calls.task_managers)
+    task_manager_metrics = Blocking(calls.task_manager_metrics)
+    job_manager_metrics = Blocking(calls.job_manager_metrics)
+    jobs = Blocking(calls.jobs)
+    job = Blocking(calls.job)
+    job_status = Blocking(calls.job_status)
+    job_result = Blocking(calls.job_result)
+    job_failures = Blocking(calls.job_failures)
+    job_metrics = Blocking(calls.job_metrics)
+    job_settings = Blocking(calls.job_settings)
+    progress = Blocking(calls.progress)
+    engine_plan = Blocking(calls.engine_plan)
+    subtasks = Blocking(calls.subtasks)
+    vertex_metrics = Blocking(calls.vertex_metrics)
+    subtask_metrics = Blocking(calls.subtask_metrics)
+    watermarks = Blocking(calls.watermarks)
+    backpressure = Blocking(calls.backpressure)
+    checkpoints = Blocking(calls.checkpoints)
+    checkpoint = Blocking(calls.checkpoint)
+    checkpoint_subtasks = Blocking(calls.checkpoint_subtasks)
+    checkpoint_config = Blocking(calls.checkpoint_config)
+    trigger_savepoint = Blocking(calls.trigger_savepoint)
+    stop = Blocking(calls.stop)
+    savepoint_status = Blocking(calls.savepoint_status)
+    trigger_checkpoint = Blocking(calls.trigger_checkpoint)
+    checkpoint_status = Blocking(calls.checkpoint_status)
+    dispose_savepoint = Blocking(calls.dispose_savepoint)
+    disposal_status = Blocking(calls.disposal_status)
+    savepoint = Blocking(calls.savepoint)
+    preflight = Blocking(calls.preflight)
+    artifacts = Blocking(calls.artifacts)
+    upload = Blocking(calls.upload)
+    delete_artifact = Blocking(calls.delete_artifact)
+    plan = Blocking(calls.plan)
+    run = Blocking(calls.run)
+    cancel = Blocking(calls.cancel)
+
+
+class AsyncEngineClient:
+    """Awaits. Belongs to one event loop; close it, or use it in an `async with` statement."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        token: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.AsyncClient(
+            headers=_headers(token), timeout=timeout, transport=transport, trust_env=False
+        )
+
+    async def send(self, call: Call[T]) -> T:
+        """Send one request and read its answer. Raises ClientError."""
+        try:
+            response = await self._http.request(**_request(self.url, call))
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _unreachable(self.url, error) from error
+        return _answer(self.url, call, response)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    overview = Awaiting(calls.overview)
+    capabilities = Awaiting(calls.capabilities)
+    task_managers = Awaiting(calls.task_managers)
+    task_manager_metrics = Awaiting(calls.task_manager_metrics)
+    job_manager_metrics = Awaiting(calls.job_manager_metrics)
+    jobs = Awaiting(calls.jobs)
+    job = Awaiting(calls.job)
+    job_status = Awaiting(calls.job_status)
+    job_result = Awaiting(calls.job_result)
+    job_failures = Awaiting(calls.job_failures)
+    job_metrics = Awaiting(calls.job_metrics)
+    job_settings = Awaiting(calls.job_settings)
+    progress = Awaiting(calls.progress)
+    engine_plan = Awaiting(calls.engine_plan)
+    subtasks = Awaiting(calls.subtasks)
+    vertex_metrics = Awaiting(calls.vertex_metrics)
+    subtask_metrics = Awaiting(calls.subtask_metrics)
+    watermarks = Awaiting(calls.watermarks)
+    backpressure = Awaiting(calls.backpressure)
+    checkpoints = Awaiting(calls.checkpoints)
+    checkpoint = Awaiting(calls.checkpoint)
+    checkpoint_subtasks = Awaiting(calls.checkpoint_subtasks)
+    checkpoint_config = Awaiting(calls.checkpoint_config)
+    trigger_savepoint = Awaiting(calls.trigger_savepoint)
+    stop = Awaiting(calls.stop)
+    savepoint_status = Awaiting(calls.savepoint_status)
+    trigger_checkpoint = Awaiting(calls.trigger_checkpoint)
+    checkpoint_status = Awaiting(calls.checkpoint_status)
+    dispose_savepoint = Awaiting(calls.dispose_savepoint)
+    disposal_status = Awaiting(calls.disposal_status)
+    savepoint = Awaiting(calls.savepoint)
+    preflight = Awaiting(calls.preflight)
+    artifacts = Awaiting(calls.artifacts)
+    upload = Awaiting(calls.upload)
+    delete_artifact = Awaiting(calls.delete_artifact)
+    plan = Awaiting(calls.plan)
+    run = Awaiting(calls.run)
+    cancel = Awaiting(calls.cancel)
+
+
+def _headers(token: str | None) -> dict[str, str]:
+    return {} if token is None else {"Authorization": f"Bearer {token}"}
+
+
+def _request(url: str, call: Call[Any]) -> dict[str, Any]:
+    request = {"method": call.method, "url": url + call.path, "params": dict(call.query)}
+    if call.file is not None:
+        request["files"] = {"jarfile": call.file}
+    elif call.method != "GET":
+        request["json"] = dict(call.body or {})
+    return request
+
+
+def _answer(url: str, call: Call[T], response: httpx.Response) -> T:
+    try:
+        body = response.json()
+        if response.is_success:
+            return call.read(body)
+        message = refusal(body["errors"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _unexpected(url, call, response) from error
+    kind = NotFound if response.status_code == 404 else Refused
+    raise kind(response.status_code, message)
+
+
+def _unexpected(url: str, call: Call[Any], response: httpx.Response) -> ClientError:
+    if not response.is_success:
+        text = f"HTTP status {response.status_code} {response.reason_phrase}".strip()
+        kind = NotFound if response.status_code == 404 else Refused
+        return kind(response.status_code, f"{call.method} {url}{call.path} failed: {text}")
+    return UnexpectedAnswer(
+        f"answer of {url}{call.path} cannot be read: got {response.text[:80]!r}; "
+        "check that an engine of a supported version listens there"
+    )
+
+
+def _unreachable(url: str, error: Exception) -> EngineUnreachable:
+    reason = str(error) or type(error).__name__
+    msg = f"engine at {url} cannot be reached: {reason}; check the address and that it runs"
+    return EngineUnreachable(msg)

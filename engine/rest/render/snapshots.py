@@ -1,0 +1,70 @@
+"""Our additions to Flink's interface as JSON: progress, savepoints, preflights.
+
+Units    event times are int64 microseconds UTC, as everywhere in the engine; null is unknown.
+"""
+
+from __future__ import annotations
+
+from engine.checkpoint.compatibility import RestoreRow
+from engine.checkpoint.manifest import Manifest, time_json
+from engine.elements import Micros
+from engine.rest.model.operations import JobProgress, Preflight, SourceProgress
+
+
+def progress(known: JobProgress) -> dict[str, object]:
+    """How far a job is in event time."""
+    pending = [source.pending_rows for source in known.sources]
+    counted = [rows for rows in pending if rows is not None]
+    return {
+        "at_ms": known.at_ms,
+        "event_time_us": _time(known.position),
+        "pending_rows": sum(counted) if counted and len(counted) == len(pending) else None,
+        "sources": [_source(source) for source in known.sources],
+    }
+
+
+def savepoint(path: str, manifest: Manifest) -> dict[str, object]:
+    """What a snapshot holds."""
+    return {"path": path, "size_bytes": manifest.size_bytes, "manifest": manifest.to_json()}
+
+
+def preflight(path: str, checked: Preflight) -> dict[str, object]:
+    """What a start from a snapshot would restore."""
+    return {
+        "ok": not checked.report.refused,
+        "rows": [_row(row) for row in checked.report.rows],
+        "warnings": list(checked.report.warnings),
+        "savepoint": savepoint(path, checked.manifest),
+        "plan": checked.plan.to_json(),
+    }
+
+
+def _row(row: RestoreRow) -> dict[str, object]:
+    return {
+        "uid": row.uid,
+        "name": row.name,
+        "state": row.state,
+        "outcome": row.outcome,
+        "sentence": row.sentence,
+        "stored": row.stored,
+        "wanted": row.wanted,
+        "rows": row.rows,
+        "allowed": row.allowed,
+    }
+
+
+def _source(source: SourceProgress) -> dict[str, object]:
+    return {
+        "uid": source.uid,
+        "name": source.name,
+        "vertex": source.vertex_id,
+        "watermark_us": _time(source.watermark),
+        "newest_us": _time(source.newest),
+        "pending_rows": source.pending_rows,
+        "idle": source.idle,
+        "finished": source.finished,
+    }
+
+
+def _time(time: Micros | None) -> int | None:
+    return None if time is None else time_json(time)
