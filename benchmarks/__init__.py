@@ -1,0 +1,1 @@
+"""Repeatable measurements; `python -m benchmarks` runs them."""

@@ -1,0 +1,171 @@
+"""Rows per second and peak memory of the keyed windowed count and sum, on real processes.
+
+    python -m benchmarks [--rows N] [--json FILE]
+
+For parallelism 1 and 2 a cluster runs the job of `keyed_sums.py` from upload to FINISHED with a
+checkpoint each second, and its output is checked; rows/s are counted from RUNNING to FINISHED, so
+they include the last checkpoint and commit. The baseline is the same work as one batch in plain
+Polars on one thread, in the same run: compare ratios between machines, not rows/s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+import psutil
+from engine.testing.cluster import LocalCluster
+
+from engine.rest.client import EngineClient
+from engine.rest.model.jobs import JobStatus
+from engine.rest.model.requests import Program, RunRequest
+
+JOB = Path(__file__).with_name("keyed_sums.py")
+ROWS = 10_000_000
+WORKER = "engine.runtime.worker"
+SAMPLE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One line of the table."""
+
+    name: str
+    rows: int
+    seconds: float
+    peak_mib: float
+    checkpoints: int | None
+    ratio: float
+    """Rows/s as a part of the baseline's."""
+
+    @property
+    def rows_per_second(self) -> float:
+        return self.rows / self.seconds
+
+
+class PeakMemory:
+    """Samples the resident memory of all workers together."""
+
+    def __init__(self) -> None:
+        self.peak_bytes = 0
+        self._stop = threading.Event()
+
+    @contextmanager
+    def sampled(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._sample)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
+
+    def _sample(self) -> None:
+        while not self._stop.wait(SAMPLE_S):
+            used = sum(map(_resident_bytes, psutil.Process().children(recursive=True)))
+            self.peak_bytes = max(self.peak_bytes, used)
+
+
+def _resident_bytes(process: psutil.Process) -> int:
+    try:
+        is_worker = any(WORKER in part for part in process.cmdline())
+        return int(process.memory_info().rss) if is_worker else 0
+    except psutil.Error:  # it ended between the listing and now
+        return 0
+
+
+def baseline(rows: int) -> Result:
+    """Sum the events as one batch."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "benchmarks.baseline", str(rows)],
+        env=os.environ | {"POLARS_MAX_THREADS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    measured = json.loads(answer)
+    seconds = measured["make_s"] + measured["sum_s"]
+    peak_mib = measured["peak_bytes"] / 2**20
+    return Result("polars, one batch, one thread", rows, seconds, peak_mib, None, 1.0)
+
+
+def engine(rows: int, parallelism: int, base: Result) -> Result:
+    """Run the job on a cluster of its own."""
+    with tempfile.TemporaryDirectory(prefix="hw-bench-") as folder:
+        output = Path(folder, "output")
+        memory = PeakMemory()
+        with (
+            LocalCluster(Path(folder, "home"), task_managers=1, slots=parallelism) as cluster,
+            EngineClient(cluster.url) as client,
+            memory.sampled(),
+        ):
+            arguments = ("--rows", str(rows), "--output", str(output))
+            artifact = client.upload(JOB.name, JOB.read_bytes())
+            job_id = client.run(RunRequest(Program(artifact, arguments, parallelism)))
+            seconds = _finished(client, job_id)
+            completed = client.checkpoints(job_id).counts.completed
+        _check(output, rows)
+    name = f"headwater, parallelism {parallelism}"
+    ratio = rows / seconds / base.rows_per_second
+    return Result(name, rows, seconds, memory.peak_bytes / 2**20, completed, ratio)
+
+
+def _finished(client: EngineClient, job_id: str) -> float:
+    while not client.job_status(job_id).terminal:
+        time.sleep(SAMPLE_S)
+    job = client.job(job_id)
+    if job.state is not JobStatus.FINISHED:
+        failures = client.job_failures(job_id)
+        sys.exit(f"the job ended as {job.state}: {failures[0] if failures else 'no failure known'}")
+    return (job.timestamps["FINISHED"] - job.timestamps["RUNNING"]) / 1_000
+
+
+def _check(output: Path, rows: int) -> None:
+    counted = sum(pl.read_parquet(file)["n"].sum() for file in output.glob("[!.]*.parquet"))
+    if counted != rows:
+        sys.exit(f"the output is wrong: it counts {counted:,} of {rows:,} rows")
+
+
+def table(results: list[Result]) -> str:
+    """The results as text."""
+    lines = [f"{'':32}{'rows/s':>14}{'ratio':>8}{'seconds':>9}{'peak MiB':>10}{'checkpoints':>13}"]
+    for result in results:
+        completed = "-" if result.checkpoints is None else str(result.checkpoints)
+        lines.append(
+            f"{result.name:32}{result.rows_per_second:>14,.0f}{result.ratio:>8.2f}"
+            f"{result.seconds:>9.2f}{result.peak_mib:>10.0f}{completed:>13}"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, default=ROWS, help=f"events (default {ROWS:,})")
+    parser.add_argument("--json", type=Path, help="write the results to this file too")
+    args = parser.parse_args()
+    base = baseline(args.rows)
+    results = [base, *(engine(args.rows, parallelism, base) for parallelism in (1, 2))]
+    print(f"count and sum of 1,000 keys per second of event time, {args.rows:,} rows,")
+    print(f"{psutil.cpu_count()} cores; checkpoint each second, real processes\n")
+    print(table(results))
+    rows = [asdict(result) | {"rows_per_second": result.rows_per_second} for result in results]
+    text = json.dumps(rows, indent=1)
+    print(f"\n{text}")
+    if args.json is not None:
+        args.json.write_text(f"{text}\n")
+
+
+if __name__ == "__main__":
+    main()
