@@ -1,1 +1,52 @@
-"""Headwater's engine: stateful stream processing with event time and exactly-once snapshots."""
+"""Headwater's engine: stateful stream processing with event time and exactly-once snapshots.
+
+    import engine as hw
+    from engine import agg, windows
+
+What a job file needs is here; it is loaded when it is first used, so that programs that only speak
+to an engine do not pay for it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine import aggregates as agg
+    from engine.functions import CoProcessFunction, KeyedProcessFunction, ValueState
+    from engine.stream import Environment, Stream
+    from engine.watermarks import bounded_out_of_orderness, monotonic
+
+__all__ = [
+    "CoProcessFunction",
+    "Environment",
+    "KeyedProcessFunction",
+    "Stream",
+    "ValueState",
+    "agg",
+    "bounded_out_of_orderness",
+    "monotonic",
+    "windows",
+]
+
+_HOMES = {
+    "CoProcessFunction": "engine.functions",
+    "Environment": "engine.stream",
+    "KeyedProcessFunction": "engine.functions",
+    "Stream": "engine.stream",
+    "ValueState": "engine.functions",
+    "bounded_out_of_orderness": "engine.watermarks",
+    "monotonic": "engine.watermarks",
+}
+_MODULES = {"agg": "engine.aggregates", "windows": "engine.windows"}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for."""
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    msg = f"module 'engine' has no attribute {name!r}"
+    raise AttributeError(msg)

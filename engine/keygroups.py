@@ -4,13 +4,36 @@
 
 Half-open ranges of key groups go to subtasks in order. The hash depends on the key's value and
 type only, never on the process, the platform or the library's version, because snapshots store it.
+
+Shapes   integers of any width hash by value, so a key column may be widened; times hash as
+         microseconds; text and bytes hash by their bytes, once per distinct value of a batch.
+Errors   GraphError for a float key (0.1 + 0.2 is not 0.3), FunctionError for a null key.
+Source   the mixer is SplitMix64's finaliser (Steele, Lea, Flood, 2014); text goes through CRC-32.
 """
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from engine.elements import KEY_GROUP
+from engine.errors import FunctionError, GraphError
+
 DEFAULT_MAX_PARALLELISM = 128
+
+MAX_MAX_PARALLELISM = 2**15
+"""Key groups are UInt16 columns, and a job never needs more."""
+
+_Words = npt.NDArray[np.uint64]
+
+_SEED = np.uint64(0x9E3779B97F4A7C15)
+_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_B = np.uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,3 +69,77 @@ def subtask_of(group: int, parallelism: int, max_parallelism: int) -> int:
     (0, 1)
     """
     return group * parallelism // max_parallelism
+
+
+def check_keys(schema: Mapping[str, pl.DataType], keys: Sequence[str]) -> None:
+    """Refuse key columns that are missing or cannot be keys. Raises GraphError."""
+    if not keys:
+        msg = "key_by names no column: got (); name at least one, e.g. key_by('carrier')"
+        raise GraphError(msg)
+    for key in keys:
+        if key not in schema:
+            msg = (
+                f"key_by names an unknown column: got {key!r}; "
+                f"the stream has {', '.join(schema) or 'no columns'}"
+            )
+            raise GraphError(msg)
+        if not _may_be_key(schema[key]):
+            msg = (
+                f"column {key!r} cannot be a key: its type is {schema[key]}; "
+                "use integers, text, booleans or times, e.g. by rounding and casting first"
+            )
+            raise GraphError(msg)
+
+
+def key_groups(frame: pl.DataFrame, keys: Sequence[str], max_parallelism: int) -> pl.Series:
+    """The key group of every row, as a UInt16 column named `key_group`.
+
+    >>> frame = pl.DataFrame({"carrier": ["UA", "AA", "UA"], "origin": ["EWR", "JFK", "EWR"]})
+    >>> key_groups(frame, ["carrier", "origin"], 128).to_list()
+    [4, 119, 4]
+    """
+    mixed = np.full(frame.height, _SEED, dtype=np.uint64)
+    for key in keys:
+        column = frame.get_column(key)
+        if column.null_count():
+            msg = (
+                f"key column {key!r} is null in {column.null_count()} of {frame.height} rows; "
+                "fill or filter nulls before key_by"
+            )
+            raise FunctionError(msg)
+        # The rotation keeps (a, b) and (b, a) apart.
+        mixed = _mix((mixed << np.uint64(7) | mixed >> np.uint64(57)) ^ _mix(_words(column)))
+    groups = (mixed % np.uint64(max_parallelism)).astype(np.uint16)
+    return pl.Series(KEY_GROUP, groups, dtype=pl.UInt16)
+
+
+def _may_be_key(dtype: pl.DataType) -> bool:
+    return dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Binary, pl.Boolean)
+
+
+def _words(column: pl.Series) -> _Words:
+    """64 bits per value that depend on the value only."""
+    dtype = column.dtype
+    if dtype in (pl.String, pl.Binary):
+        return _text_words(column)
+    if isinstance(dtype, pl.Datetime | pl.Duration):
+        return column.dt.cast_time_unit("us").to_physical().to_numpy().view(np.uint64)
+    if dtype == pl.UInt64:
+        return column.to_numpy()
+    return column.to_physical().cast(pl.Int64).to_numpy().view(np.uint64)
+
+
+def _text_words(column: pl.Series) -> _Words:
+    distinct = column.unique()
+    raw = distinct.cast(pl.Binary).to_list()
+    words = pl.Series([zlib.crc32(value) for value in raw], dtype=pl.UInt64)
+    # A join by value, not by position: `unique` promises no order.
+    lookup = pl.DataFrame({"value": distinct, "word": words})
+    found = column.to_frame("value").join(lookup, on="value", how="left", maintain_order="left")
+    return found.get_column("word").to_numpy()
+
+
+def _mix(words: _Words) -> _Words:
+    words = (words ^ words >> np.uint64(30)) * _MIX_A
+    words = (words ^ words >> np.uint64(27)) * _MIX_B
+    return words ^ words >> np.uint64(31)

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from engine.elements import Micros
 from engine.operators.contract import MAIN, Operator
+from engine.operators.sink import SinkOperator
+from engine.operators.source import SourceOperator
 
-if TYPE_CHECKING:
-    from engine.operators.sink import SinkOperator
-    from engine.operators.source import SourceOperator
+AnyOperator = Operator | SourceOperator | SinkOperator
 
 
 class Partitioning(StrEnum):
@@ -47,7 +47,7 @@ class ChainedOperator:
 
     uid: str
     name: str
-    operator: Operator | SourceOperator | SinkOperator
+    operator: AnyOperator
     feeds: tuple[Feed, ...] = ()
 
 
@@ -95,3 +95,7 @@ class JobGraph:
     vertices: tuple[JobVertex, ...]
     """In topological order."""
     edges: tuple[JobEdge, ...]
+    checkpoint_interval: Micros | None = None
+    """How often the engine takes a checkpoint; None: only when asked."""
+    warnings: tuple[str, ...] = ()
+    """What the author should know, though the job can run."""

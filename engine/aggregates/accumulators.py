@@ -1,0 +1,175 @@
+"""Accumulators: how one aggregate is kept as mergeable partials.
+
+    rows --lift--> columns --reduce, finish--> partial
+    partials       --reduce, finish--> partial      any number of times, in any order
+    partial  --result--> value
+
+Order    every reduction is commutative and exact, so no output bit depends on how rows were
+         batched, spread over subtasks, or merged.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from engine.aggregates import exact
+
+_LIMBS = ("0", "1", "2", "3")
+
+
+class Accumulator(ABC):
+    """The partial columns of one aggregate, all named after it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    @abstractmethod
+    def columns(self) -> Mapping[str, pl.DataType]:
+        """Names and types of the partial columns."""
+
+    @abstractmethod
+    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        """Turn the values of single rows into partial columns."""
+
+    @abstractmethod
+    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        """Aggregations that merge the partial columns of a group."""
+
+    def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Bring reduced columns into their lasting form."""
+        return frame
+
+    @abstractmethod
+    def result(self, frame: pl.DataFrame) -> pl.Series:
+        """The value of the aggregate, one per partial."""
+
+
+class Count(Accumulator):
+    """How many values are not null."""
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        return {self.name: pl.Int64()}
+
+    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        return [values.is_not_null().cast(pl.Int64).alias(self.name)]
+
+    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        return [pl.col(self.name).sum()]
+
+    def result(self, frame: pl.DataFrame) -> pl.Series:
+        return frame.get_column(self.name)
+
+
+class WholeSum(Accumulator):
+    """The sum of integers or booleans, in 64 bits."""
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        return {self.name: pl.Int64()}
+
+    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        return [values.cast(pl.Int64).fill_null(0).alias(self.name)]
+
+    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        return [pl.col(self.name).sum()]
+
+    def result(self, frame: pl.DataFrame) -> pl.Series:
+        return frame.get_column(self.name)
+
+
+class ExactSum(Accumulator):
+    """The sum of floats, rounded once: see `exact`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._limbs = [f"{name}.{limb}" for limb in _LIMBS]
+        self._special, self._rest = f"{name}.special", f"{name}.rest"
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        limbs = {limb: pl.Int64() for limb in self._limbs}
+        return limbs | {self._special: pl.Float64(), self._rest: pl.Binary()}
+
+    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        parts = exact.split(values.cast(pl.Float64))
+        return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
+
+    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        sums = [pl.col(name).sum() for name in (*self._limbs, self._special)]
+        if frame.get_column(self._rest).null_count() == frame.height:
+            return sums
+        return [*sums, pl.col(self._rest).drop_nulls()]
+
+    def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if self._rest in frame.columns:
+            rest = exact.add_rests(frame.get_column(self._rest))
+        else:
+            rest = pl.repeat(None, frame.height, dtype=pl.Binary, eager=True)
+        parts = exact.carry([frame.get_column(limb) for limb in self._limbs], rest)
+        names = (*self._limbs, self._rest)
+        return frame.with_columns(
+            [part.alias(name) for part, name in zip(parts, names, strict=True)]
+        )
+
+    def result(self, frame: pl.DataFrame) -> pl.Series:
+        limbs = [frame.get_column(limb) for limb in self._limbs]
+        special, rest = frame.get_column(self._special), frame.get_column(self._rest)
+        return exact.result(limbs, special, rest).alias(self.name)
+
+
+class Mean(Accumulator):
+    """Sum over count of the values that are not null; null when there are none."""
+
+    def __init__(self, name: str, total: type[ExactSum | WholeSum]) -> None:
+        super().__init__(name)
+        self._sum = total(f"{name}.sum")
+        self._count = Count(f"{name}.count")
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        return {**self._sum.columns, **self._count.columns}
+
+    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        return [*self._sum.lift(values), *self._count.lift(values)]
+
+    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        return [*self._sum.reduce(frame), *self._count.reduce(frame)]
+
+    def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
+        return self._sum.finish(frame)
+
+    def result(self, frame: pl.DataFrame) -> pl.Series:
+        count = self._count.result(frame)
+        total = self._sum.result(frame).cast(pl.Float64)
+        # 0 / 0 would be NaN, which is not the same as "no value".
+        return (total / count.replace(0, None)).alias(self.name)
+
+
+class Extreme(Accumulator):
+    """The smallest or largest value that is not null; null when there are none."""
+
+    def __init__(self, name: str, dtype: pl.DataType, *, largest: bool) -> None:
+        super().__init__(name)
+        self._dtype = dtype
+        self._largest = largest
+
+    @property
+    def columns(self) -> Mapping[str, pl.DataType]:
+        return {self.name: self._dtype}
+
+    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        # Adding zero turns -0.0 into 0.0: equal values must not differ in their bits.
+        values = values + 0.0 if values.dtype.is_float() else values
+        return [values.cast(self._dtype).alias(self.name)]
+
+    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        column = pl.col(self.name)
+        return [column.max() if self._largest else column.min()]
+
+    def result(self, frame: pl.DataFrame) -> pl.Series:
+        return frame.get_column(self.name)

@@ -1,0 +1,60 @@
+"""Lengths of time as people write them: "500ms", "1s", "5m", "24h", "1d".
+
+Units    microseconds inside; "m" is a minute. Months and years have no fixed length: refused.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from engine.elements import Micros
+from engine.errors import ConfigError
+
+_UNITS = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+    "w": 604_800_000_000,
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+_SHOWN = ("w", "d", "h", "m", "s", "ms", "us")
+
+
+def parse_duration(value: str | timedelta | int, subject: str = "duration") -> Micros:
+    """Turn text, a timedelta or plain microseconds into microseconds. Raises ConfigError.
+
+    >>> parse_duration("1h 30m"), parse_duration(timedelta(milliseconds=5))
+    (5400000000, 5000)
+    """
+    if isinstance(value, timedelta):
+        return Micros(value // timedelta(microseconds=1))
+    if isinstance(value, int):
+        return Micros(value)
+    total, at = 0.0, 0
+    for part in _PART.finditer(value):
+        if part.start() != at or part[2] not in _UNITS:
+            break
+        total, at = total + float(part[1]) * _UNITS[part[2]], part.end()
+    if not value.strip() or at != len(value) or total != round(total):
+        msg = f"{subject} is not a length of time: got {value!r}; write e.g. '500ms', '1s' or '24h'"
+        raise ConfigError(msg)
+    return Micros(round(total))
+
+
+def format_duration(micros: int) -> str:
+    """Write microseconds the way `parse_duration` reads them.
+
+    >>> format_duration(5_400_000_000), format_duration(86_400_000_000), format_duration(0)
+    ('1h 30m', '1d', '0s')
+    """
+    parts, rest = [], micros
+    for unit in _SHOWN:
+        count, rest = divmod(rest, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts) or "0s"

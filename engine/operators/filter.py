@@ -1,0 +1,32 @@
+"""Filter: the rows for which an expression is true; null counts as false."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import polars as pl
+
+from engine.errors import FunctionError
+from engine.operators.contract import Context, Operator
+from engine.operators.expressions import short_row
+
+
+class Filter(Operator):
+    """Keeps rows by a Polars expression."""
+
+    name: ClassVar[str] = "filter"
+
+    def __init__(self, predicate: pl.Expr) -> None:
+        self.predicate = predicate
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        try:
+            kept = frame.filter(self.predicate)
+        except pl.exceptions.PolarsError as error:
+            msg = f"filter failed: {error}: first row of the batch {short_row(frame)}"
+            raise FunctionError(msg) from error
+        ctx.emit(kept)
+
+    def describe(self) -> Mapping[str, str]:
+        return {"keeps": str(self.predicate)}

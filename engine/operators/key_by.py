@@ -1,0 +1,26 @@
+"""Key by: stamps each row with its key group, so that keys hash once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import polars as pl
+
+from engine.keygroups import key_groups
+from engine.operators.contract import Context, Operator
+
+
+class KeyBy(Operator):
+    """Adds the column `key_group`. Runs before the hash edge that partitions by it."""
+
+    name: ClassVar[str] = "key_by"
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self.keys = tuple(keys)
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        ctx.emit(frame.with_columns(key_groups(frame, self.keys, ctx.max_parallelism)))
+
+    def describe(self) -> Mapping[str, str]:
+        return {"keys": ", ".join(self.keys)}

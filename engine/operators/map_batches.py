@@ -1,0 +1,74 @@
+"""Map batches: a user function from frame to frame, for what expressions cannot say.
+
+Needs    a function whose result for a row depends on that row only; how rows are batched must not
+         matter. It may keep fewer or more rows when it keeps the reserved columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import polars as pl
+
+from engine.elements import RESERVED_COLUMNS
+from engine.errors import FunctionError, UserError
+from engine.operators.contract import Context, Operator
+from engine.operators.expressions import short_row
+
+FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+class MapBatches(Operator):
+    """Applies a function to every batch."""
+
+    name: ClassVar[str] = "map_batches"
+
+    def __init__(self, function: FrameFunction, label: str, schema: Mapping[str, pl.DataType]) -> None:
+        self.function = function
+        self.label = label
+        self.schema = dict(schema)
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        ctx.emit(self._checked(frame, self._called(frame)))
+
+    def _called(self, frame: pl.DataFrame) -> pl.DataFrame:
+        try:
+            return self.function(frame)
+        except UserError:
+            raise
+        except Exception as error:
+            msg = (
+                f"map_batches {self.label!r} raised {type(error).__name__}: {error}: "
+                f"first row of the batch {short_row(frame)}; fix the function"
+            )
+            raise FunctionError(msg) from error
+
+    def _checked(self, frame: pl.DataFrame, outcome: pl.DataFrame) -> pl.DataFrame:
+        lost = [name for name in frame.columns if name in _lost(outcome)]
+        if lost and outcome.height != frame.height:
+            msg = (
+                f"map_batches {self.label!r} lost {', '.join(lost)} and changed the number of rows: "
+                f"{frame.height} in, {outcome.height} out; keep these columns"
+            )
+            raise FunctionError(msg)
+        outcome = outcome.with_columns(frame.get_column(name) for name in lost)
+        given = {name: outcome.schema.get(name) for name in self.schema}
+        if given != self.schema:
+            msg = (
+                f"map_batches {self.label!r} returned other columns than it promised: "
+                f"got {dict(outcome.schema)}, promised {self.schema}; pass schema=…"
+            )
+            raise FunctionError(msg)
+        return outcome.select(*self.schema, *(name for name in _kept(outcome, self.schema)))
+
+    def describe(self) -> Mapping[str, str]:
+        return {"function": self.label}
+
+
+def _lost(outcome: pl.DataFrame) -> list[str]:
+    return [name for name in RESERVED_COLUMNS if name not in outcome.columns]
+
+
+def _kept(outcome: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> list[str]:
+    return [name for name in RESERVED_COLUMNS if name in outcome.columns and name not in schema]

@@ -1,0 +1,54 @@
+"""Handles of keyed state: what an operator reads and writes, the same for every backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from engine.elements import Micros
+
+Key = tuple[Any, ...]
+"""The key group, then one Python object per key column."""
+
+Merge = Callable[[pl.DataFrame, list[str]], pl.DataFrame]
+"""Combines rows that agree in some columns: frame and columns in, one row per group out."""
+
+
+class ValueHandle(ABC):
+    """One value per key. A key without a value is absent."""
+
+    @abstractmethod
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+        """The values of those keys that have one."""
+
+    @abstractmethod
+    def put_many(self, values: Mapping[Key, Any]) -> None:
+        """Set values; `DELETED` removes the key's value."""
+
+
+class _Deleted:
+    def __repr__(self) -> str:
+        return "DELETED"
+
+
+DELETED = _Deleted()
+"""Put in place of a value to remove it."""
+
+
+class RunsHandle(ABC):
+    """Immutable runs of partials: rows (key_group, keys…, slice_end, values…) per slice."""
+
+    @abstractmethod
+    def merge_with(self, merge: Merge) -> None:
+        """Say how partials combine. Called once, before anything else."""
+
+    @abstractmethod
+    def append(self, run: pl.DataFrame) -> None:
+        """Add partials of any keys and slices."""
+
+    @abstractmethod
+    def take_until(self, time: Micros) -> pl.DataFrame | None:
+        """Remove all slices with slice_end <= time; their merged rows, or None if there are none."""

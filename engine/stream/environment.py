@@ -1,0 +1,122 @@
+"""The environment: where a job begins and what all its operators share.
+
+>>> import polars as pl
+>>> from engine.connectors.generator import SensorGenerator
+>>> from engine.stream import Environment
+>>> env = Environment("sensors")
+>>> env.name, env.parallelism, env.max_parallelism
+('sensors', 1, 128)
+"""
+
+from __future__ import annotations
+
+import sys
+
+import polars as pl
+
+from engine.connectors.contract import Sink, Source
+from engine.elements import EVENT_TIME, RESERVED_COLUMNS
+from engine.errors import ConfigError, GraphError
+from engine.graph.builder import build
+from engine.graph.jobgraph import AnyOperator, JobGraph
+from engine.graph.logical import Input, LogicalGraph, Node
+from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
+from engine.operators.sink import SinkOperator
+from engine.operators.source import SourceOperator
+from engine.stream.recording import current_recording, interval_of
+from engine.stream.stream import Stream
+from engine.watermarks import WatermarkStrategy
+
+
+class Environment:
+    """One job. Settings given when a job is submitted win over the ones given here."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        checkpoint_interval: str | int | None = "1s",
+        parallelism: int = 1,
+        max_parallelism: int = DEFAULT_MAX_PARALLELISM,
+    ) -> None:
+        """Begin a job. `checkpoint_interval`: a length of time (a number is µs); None for none."""
+        if not name.strip():
+            msg = f"job name is empty: got {name!r}; pass e.g. Environment('sensors')"
+            raise GraphError(msg)
+        recording = current_recording()
+        if recording is not None:
+            checkpoint_interval = recording.checkpoint_interval() or checkpoint_interval
+            parallelism = recording.parallelism() or parallelism
+            max_parallelism = recording.max_parallelism() or max_parallelism
+        if not 1 <= max_parallelism <= MAX_MAX_PARALLELISM:
+            msg = (
+                f"max_parallelism is out of range: got {max_parallelism}; "
+                f"pass 1 to {MAX_MAX_PARALLELISM}"
+            )
+            raise GraphError(msg)
+        self.name = name
+        self.parallelism = parallelism
+        self.max_parallelism = max_parallelism
+        self._interval = interval_of(checkpoint_interval)
+        self._shadow = None if recording is None else recording.shadow()
+        self._graph = LogicalGraph(name, max_parallelism)
+
+    def source(
+        self,
+        source: Source,
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        watermarks: WatermarkStrategy | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Read a source. With `watermarks` the stream has event time, and may be windowed."""
+        schema = dict(source.schema)
+        subject = uid or type(source).__name__
+        for column in RESERVED_COLUMNS:
+            if column in schema:
+                msg = f"source {subject!r} has the reserved column {column!r}; rename it"
+                raise GraphError(msg)
+        if watermarks is not None:
+            if watermarks.column not in schema:
+                msg = (
+                    f"watermarks of source {subject!r} name an unknown column: "
+                    f"got {watermarks.column!r}; the source has {', '.join(schema)}"
+                )
+                raise GraphError(msg)
+            schema[EVENT_TIME] = pl.Int64()
+        operator = SourceOperator(source, watermarks)
+        node = self.add(operator, (), uid, name, parallelism)
+        return Stream(self, (Input(node),), schema)
+
+    def graph(self) -> JobGraph:
+        """The job graph as it is now. Raises GraphError."""
+        return build(self._graph, self._interval)
+
+    def execute(self) -> None:
+        """Hand the job over: every job file ends with this. Raises GraphError, ConfigError."""
+        graph = self.graph()
+        recording = current_recording()
+        if recording is None:
+            msg = (
+                f"job {self.name!r} was not submitted, so nothing runs it; "
+                f"start it with: headwater run {sys.argv[0] or 'job.py'}"
+            )
+            raise ConfigError(msg)
+        recording.graphs.append(graph)
+
+    def add(
+        self,
+        operator: AnyOperator,
+        inputs: tuple[Input, ...],
+        uid: str | None,
+        name: str | None,
+        parallelism: int | None,
+    ) -> Node:
+        """Put an operator into the graph: what every step of a stream comes down to."""
+        wanted = self.parallelism if parallelism is None else parallelism
+        return self._graph.add(operator, inputs, wanted, uid, name)
+
+    def sink_operator(self, sink: Sink) -> SinkOperator:
+        """The operator of a sink: beside its target when the job is a replay."""
+        return SinkOperator(sink if self._shadow is None else sink.shadow(self._shadow))

@@ -1,0 +1,179 @@
+"""Keyed streams: rows of a key come together, so windows and functions may keep state of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from engine.aggregates import Aggregation, Partials
+from engine.elements import EVENT_TIME, RESERVED_COLUMNS
+from engine.errors import GraphError
+from engine.functions import CoProcessFunction, KeyedProcessFunction
+from engine.graph.logical import Input
+from engine.operators.expressions import Schema, infer
+from engine.operators.key_by import KeyBy
+from engine.operators.keyed_process import CoProcess, KeyedProcess
+from engine.operators.partial_aggregate import LATE, PartialAggregate
+from engine.operators.window_aggregate import WINDOW_END, WINDOW_START, WindowAggregate
+from engine.state.contract import SLICE_END
+from engine.state.schema import TypeLike
+from engine.stream.stream import Stream
+from engine.windows import Tumbling
+
+
+class KeyedStream:
+    """A stream, and the columns that its state goes by."""
+
+    def __init__(self, stream: Stream, keys: tuple[str, ...]) -> None:
+        self.stream = stream
+        self.keys = keys
+
+    @property
+    def key_types(self) -> dict[str, pl.DataType]:
+        """The key columns with their types."""
+        return {key: self.stream.schema[key] for key in self.keys}
+
+    def window(self, window: Tumbling) -> WindowedStream:
+        """Gather the rows of each key in windows of event time."""
+        if EVENT_TIME not in self.stream.schema:
+            msg = (
+                f"window {window} needs event time, which the stream does not have; "
+                "pass watermarks=… to env.source, e.g. bounded_out_of_orderness('1s', 'time')"
+            )
+            raise GraphError(msg)
+        return WindowedStream(self, window)
+
+    def connect(self, other: KeyedStream) -> ConnectedStreams:
+        """Bring two streams together that are keyed alike."""
+        mine, theirs = list(self.key_types.values()), list(other.key_types.values())
+        if mine != theirs:
+            msg = (
+                f"connect needs keys of equal types: got {_typed(self.key_types)} and "
+                f"{_typed(other.key_types)}; cast one of them"
+            )
+            raise GraphError(msg)
+        return ConnectedStreams(self, other)
+
+    def process(
+        self,
+        function: KeyedProcessFunction,
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Run a function with state. `schema`: columns of its rows, when they differ."""
+        result = self.stream.with_schema(schema)
+        operator = KeyedProcess(function, type(function).__name__, self.key_types, result)
+        inputs = self.partitioned(uid, "key")
+        node = self.stream.env.add(operator, inputs, uid, name, parallelism)
+        return Stream(self.stream.env, (Input(node),), result)
+
+    def partitioned(self, uid: str | None, role: str, port: int = 0) -> tuple[Input, ...]:
+        """Stamp key groups, and give the inputs of the operator that is to get the rows."""
+        stamped = []
+        for number, output in enumerate(self.stream.outputs):
+            suffix = role if len(self.stream.outputs) == 1 else f"{role}-{number + 1}"
+            own = None if uid is None else f"{uid}.{suffix}"
+            operator, parallelism = KeyBy(self.keys), output.node.parallelism
+            node = self.stream.env.add(operator, (output,), own, None, parallelism)
+            stamped.append(Input(node, port=port, keys=self.keys))
+        return tuple(stamped)
+
+
+class ConnectedStreams:
+    """Two streams that share keyed state."""
+
+    def __init__(self, left: KeyedStream, right: KeyedStream) -> None:
+        if left.stream.env is not right.stream.env:
+            msg = "connect joins streams of two environments; build one job in one environment"
+            raise GraphError(msg)
+        self.left = left
+        self.right = right
+
+    def process(
+        self,
+        function: CoProcessFunction,
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Run a function with state. `schema`: columns of its rows, when not those of the left."""
+        result = self.left.stream.with_schema(schema)
+        label = type(function).__name__
+        keys, right_keys = self.left.key_types, self.right.keys
+        operator = CoProcess(function, label, keys, right_keys, result)
+        left = self.left.partitioned(uid, "left")
+        inputs = (*left, *self.right.partitioned(uid, "right", port=1))
+        env = self.left.stream.env
+        node = env.add(operator, inputs, uid, name, parallelism)
+        return Stream(env, (Input(node),), result)
+
+
+class WindowedStream:
+    """The rows of each key, gathered in windows."""
+
+    def __init__(self, keyed: KeyedStream, window: Tumbling) -> None:
+        self.keyed = keyed
+        self.window = window
+
+    def agg(
+        self,
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+        **aggregations: Aggregation,
+    ) -> Stream:
+        """Compute aggregates per key and window: keys, window_start, window_end, aggregates.
+
+        Side output "late": rows whose window had closed before they came.
+        """
+        source, keys = self.keyed.stream, self.keyed.key_types
+        self._check_names(aggregations)
+        values = _value_types(source.schema, aggregations)
+        partials = Partials(
+            {each: spec.accumulator(each, values[each]) for each, spec in aggregations.items()},
+            {each: spec.of for each, spec in aggregations.items()},
+        )
+        partial = PartialAggregate(list(keys), self.window, partials)
+        own = None if uid is None else f"{uid}.partial"
+        env = source.env
+        # Beside its input, whatever that is: what it saves is the traffic of the shuffle.
+        before = source.outputs[0].node.parallelism
+        early = env.add(partial, source.outputs, own, None, before)
+        whole = WindowAggregate(keys, self.window, partials)
+        node = env.add(whole, (Input(early, keys=self.keyed.keys),), uid, name, parallelism)
+        late = Stream(env, (Input(early, LATE),), source.schema)
+        return Stream(env, (Input(node),), whole.schema, {LATE: late})
+
+    def _check_names(self, aggregations: Mapping[str, Aggregation]) -> None:
+        if not aggregations:
+            msg = "agg computes nothing: got no aggregates; pass e.g. n=agg.count()"
+            raise GraphError(msg)
+        taken = {*self.keyed.keys, WINDOW_START, WINDOW_END, SLICE_END, *RESERVED_COLUMNS}
+        for name, aggregation in aggregations.items():
+            if name in taken:
+                msg = f"aggregate {name!r} has the name of another column; choose another"
+                raise GraphError(msg)
+            if not isinstance(aggregation, Aggregation):
+                msg = f"aggregate {name!r} is not one: got {aggregation!r}; pass e.g. agg.sum('x')"
+                raise GraphError(msg)
+
+
+def _value_types(
+    schema: Schema, aggregations: Mapping[str, Aggregation]
+) -> Mapping[str, pl.DataType]:
+    types = {}
+    for name, aggregation in aggregations.items():
+        made = infer(schema, [aggregation.of.alias(name)], f"aggregate {name!r}")
+        types[name] = made[name]
+    return types
+
+
+def _typed(keys: Mapping[str, pl.DataType]) -> str:
+    return ", ".join(f"{name}: {dtype}" for name, dtype in keys.items())

@@ -1,0 +1,88 @@
+"""What a job file leaves behind while it is captured: its settings come in, its graph goes out.
+
+Shapes   settings are text by key, as they are submitted. Known keys: `parallelism.default`,
+         `execution.checkpointing.interval`, `pipeline.max-parallelism`, `headwater.sinks.shadow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from engine.durations import parse_duration
+from engine.elements import Micros
+from engine.errors import ConfigError
+from engine.graph.jobgraph import JobGraph
+
+PARALLELISM = "parallelism.default"
+CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
+MAX_PARALLELISM = "pipeline.max-parallelism"
+SHADOW = "headwater.sinks.shadow"
+
+
+@dataclass(slots=True)
+class Recording:
+    """One run of a job file."""
+
+    settings: Mapping[str, str]
+    graphs: list[JobGraph] = field(default_factory=list)
+    """What `execute()` gave, in order."""
+
+    def parallelism(self) -> int | None:
+        """Wanted instead of the environment's."""
+        return self._number(PARALLELISM)
+
+    def max_parallelism(self) -> int | None:
+        """Wanted instead of the environment's."""
+        return self._number(MAX_PARALLELISM)
+
+    def checkpoint_interval(self) -> str | int | None:
+        """Wanted instead of the environment's: a length of time."""
+        value = self.settings.get(CHECKPOINT_INTERVAL)
+        # A plain number is milliseconds, as in Flink.
+        return f"{value}ms" if value is not None and value.isdecimal() else value
+
+    def shadow(self) -> str | None:
+        """The name beside whose targets all sinks shall write."""
+        return self.settings.get(SHADOW) or None
+
+    def _number(self, key: str) -> int | None:
+        value = self.settings.get(key)
+        if value is None:
+            return None
+        if not value.isdecimal() or int(value) < 1:
+            msg = f"setting {key} is not a positive number: got {value!r}; pass e.g. 2"
+            raise ConfigError(msg)
+        return int(value)
+
+
+_current: ContextVar[Recording | None] = ContextVar("recording", default=None)
+
+
+def current_recording() -> Recording | None:
+    """The recording that the running job file belongs to."""
+    return _current.get()
+
+
+@contextmanager
+def recording(settings: Mapping[str, str]) -> Iterator[Recording]:
+    """Record what `execute()` is called with inside the block."""
+    recorded = Recording(settings)
+    token = _current.set(recorded)
+    try:
+        yield recorded
+    finally:
+        _current.reset(token)
+
+
+def interval_of(value: str | int | None) -> Micros | None:
+    """A checkpoint interval in µs; None or 0 means no periodic checkpoints. Raises ConfigError."""
+    if value is None:
+        return None
+    interval = parse_duration(value, "checkpoint interval")
+    if interval < 0:
+        msg = f"checkpoint interval is negative: got {value!r}; pass e.g. '1s', or None for none"
+        raise ConfigError(msg)
+    return interval or None

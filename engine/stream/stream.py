@@ -1,0 +1,285 @@
+"""Streams: every step gives a new stream; nothing runs before the job is submitted.
+
+Shapes   a stream knows the names and types of its columns, so each step is checked when it is
+         written. `event_time` (Int64, µs) is there when the source has watermarks; it may be read
+         but not changed, and no step drops it.
+Errors   GraphError, at the line of the job file that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from engine.connectors.contract import Sink
+from engine.elements import EVENT_TIME, RESERVED_COLUMNS
+from engine.errors import GraphError
+from engine.graph.jobgraph import AnyOperator
+from engine.graph.logical import Input
+from engine.keygroups import check_keys
+from engine.operators.expressions import Schema, check_columns, infer, user_columns
+from engine.operators.filter import Filter
+from engine.operators.map_batches import FrameFunction, MapBatches
+from engine.operators.project import Project
+from engine.operators.records import FilterRows, FlatMapRows, MapRows
+from engine.state.schema import TypeLike, as_type
+
+if TYPE_CHECKING:
+    from engine.stream.environment import Environment
+    from engine.stream.keyed import KeyedStream
+
+Row = dict[str, Any]
+
+
+class Stream:
+    """Rows that flow through the job."""
+
+    def __init__(
+        self,
+        env: Environment,
+        outputs: tuple[Input, ...],
+        schema: Schema,
+        sides: Mapping[str, Stream] | None = None,
+    ) -> None:
+        """Made by the steps of other streams. Several outputs: a union."""
+        self.env = env
+        self.outputs = outputs
+        self.schema = dict(schema)
+        self._sides = dict(sides or {})
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name}: {dtype}" for name, dtype in self.schema.items())
+        return f"Stream({columns})"
+
+    def select(
+        self,
+        *columns: str | pl.Expr,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+        **named: pl.Expr,
+    ) -> Stream:
+        """Keep these columns and expressions, and nothing else but `event_time`."""
+        expressions = _expressions(columns, named)
+        made = infer(self.schema, expressions, "select")
+        keep = [column for column in made if column != EVENT_TIME]
+        return self._project("select", expressions, keep, made, (uid, name, parallelism))
+
+    def with_columns(
+        self,
+        *columns: pl.Expr,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+        **named: pl.Expr,
+    ) -> Stream:
+        """Add or replace columns."""
+        expressions = _expressions(columns, named)
+        made = infer(self.schema, expressions, "with_columns")
+        keep = list(dict.fromkeys([*user_columns(self.schema), *user_columns(made)]))
+        return self._project("with_columns", expressions, keep, made, (uid, name, parallelism))
+
+    def rename(
+        self,
+        names: Mapping[str, str],
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Give columns other names."""
+        check_columns(self.schema, list(names), "rename")
+        old = user_columns(self.schema)
+        keep = [names.get(column, column) for column in old]
+        if len(set(keep)) < len(keep):
+            twice = sorted({column for column in keep if keep.count(column) > 1})
+            msg = f"rename makes two columns of one name: got {', '.join(twice)}; choose others"
+            raise GraphError(msg)
+        expressions = [pl.col(before).alias(after) for before, after in names.items()]
+        made = infer(self.schema, expressions, "rename")
+        return self._project("rename", expressions, keep, made, (uid, name, parallelism))
+
+    def drop(
+        self,
+        *columns: str,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Leave columns out."""
+        check_columns(self.schema, columns, "drop")
+        reserved = [column for column in columns if column in RESERVED_COLUMNS]
+        if reserved:
+            msg = f"drop names the reserved column {reserved[0]!r}; event time always stays"
+            raise GraphError(msg)
+        keep = [column for column in user_columns(self.schema) if column not in columns]
+        return self._project("drop", [], keep, {}, (uid, name, parallelism))
+
+    def filter(
+        self,
+        predicate: pl.Expr | Callable[[Row], object],
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Keep the rows for which an expression, or a function of the row, is true."""
+        options = (uid, name, parallelism)
+        if not isinstance(predicate, pl.Expr):
+            operator = FilterRows(predicate, _label(predicate), self.schema)
+            return self._then(operator, self.schema, options)
+        given = list(infer(self.schema, [predicate], "filter").values())
+        if given != [pl.Boolean()]:
+            types = ", ".join(map(str, given))
+            msg = f"filter needs one true or false per row: got {types}; compare with something"
+            raise GraphError(msg)
+        return self._then(Filter(predicate), self.schema, options)
+
+    def map(
+        self,
+        function: Callable[[Row], Row],
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Make one row of each. `schema`: columns of the result, when they differ."""
+        result = self.with_schema(schema)
+        operator = MapRows(function, _label(function), result)
+        return self._then(operator, result, (uid, name, parallelism))
+
+    def flat_map(
+        self,
+        function: Callable[[Row], object],
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Make any number of rows of each. `schema`: columns of the result, when they differ."""
+        result = self.with_schema(schema)
+        operator = FlatMapRows(function, _label(function), result)
+        return self._then(operator, result, (uid, name, parallelism))
+
+    def map_batches(
+        self,
+        function: FrameFunction,
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Apply a function from frame to frame. Its result for a row must depend on that row only.
+
+        Without `schema` the function is tried on an empty frame.
+        """
+        label = _label(function)
+        result = self.with_schema(schema) if schema is not None else self._tried(function, label)
+        operator = MapBatches(function, label, result)
+        return self._then(operator, result, (uid, name, parallelism))
+
+    def union(self, *others: Stream) -> Stream:
+        """All rows of several streams with the same columns."""
+        for other in others:
+            if other.env is not self.env:
+                msg = "union joins streams of two environments; build one job in one environment"
+                raise GraphError(msg)
+            if other.schema != self.schema:
+                msg = f"union needs equal columns: got {self} and {other}; select them alike first"
+                raise GraphError(msg)
+        outputs = [*self.outputs, *(output for other in others for output in other.outputs)]
+        return Stream(self.env, tuple(outputs), self.schema)
+
+    def key_by(self, *keys: str) -> KeyedStream:
+        """Bring all rows of a key together, for windows and functions with state."""
+        from engine.stream.keyed import KeyedStream  # the two kinds of stream make each other
+
+        check_keys({name: self.schema[name] for name in user_columns(self.schema)}, keys)
+        return KeyedStream(self, keys)
+
+    def side_output(self, tag: str) -> Stream:
+        """What the last step sent aside, e.g. the rows that came too late for their window."""
+        if tag not in self._sides:
+            known = ", ".join(map(repr, self._sides)) or "none"
+            msg = f"stream has no side output {tag!r}: it has {known}; ask the step that makes it"
+            raise GraphError(msg)
+        return self._sides[tag]
+
+    def sink(
+        self,
+        sink: Sink,
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Write the rows; gives this stream again, so that a job can go on with it."""
+        self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
+        return self
+
+    def with_schema(self, schema: Mapping[str, TypeLike] | None) -> Schema:
+        """The columns of what a record function makes: as declared, else those of this stream."""
+        if schema is None:
+            return self.schema
+        reserved = [column for column in schema if column in RESERVED_COLUMNS]
+        if reserved:
+            msg = f"schema names the reserved column {reserved[0]!r}; leave it out"
+            raise GraphError(msg)
+        declared = {column: as_type(type_) for column, type_ in schema.items()}
+        times = {EVENT_TIME: pl.Int64()} if EVENT_TIME in self.schema else {}
+        return {**declared, **times}
+
+    def _tried(self, function: FrameFunction, label: str) -> Schema:
+        try:
+            outcome = function(pl.DataFrame(schema=self.schema))
+            made = dict(outcome.schema)
+        except Exception as error:
+            msg = (
+                f"map_batches {label!r} failed on an empty frame: {type(error).__name__}: {error}; "
+                "pass schema={…}"
+            )
+            raise GraphError(msg) from error
+        times = {name: self.schema[name] for name in (EVENT_TIME,) if name in self.schema}
+        return {**made, **times}
+
+    def _project(
+        self,
+        step: str,
+        expressions: list[pl.Expr],
+        keep: list[str],
+        made: Schema,
+        options: Options,
+    ) -> Stream:
+        times = [EVENT_TIME] if EVENT_TIME in self.schema else []
+        known = {**self.schema, **made}
+        operator = Project(step, expressions, [*keep, *times])
+        uid, name, parallelism = options
+        schema = {column: known[column] for column in operator.columns}
+        return self._then(operator, schema, (uid, name or uid or step, parallelism))
+
+    def _then(self, operator: AnyOperator, schema: Schema, options: Options) -> Stream:
+        uid, name, parallelism = options
+        node = self.env.add(operator, self.outputs, uid, name, parallelism)
+        return Stream(self.env, (Input(node),), schema)
+
+
+Options = tuple[str | None, str | None, int | None]
+"""uid, name and parallelism of a step."""
+
+
+def _expressions(columns: tuple[str | pl.Expr, ...], named: Mapping[str, pl.Expr]) -> list[pl.Expr]:
+    plain = [pl.col(column) if isinstance(column, str) else column for column in columns]
+    return [*plain, *(_literal(value).alias(name) for name, value in named.items())]
+
+
+def _literal(value: object) -> pl.Expr:
+    return value if isinstance(value, pl.Expr) else pl.lit(value)
+
+
+def _label(function: object) -> str:
+    return getattr(function, "__name__", type(function).__name__)
