@@ -1,0 +1,269 @@
+"""One attempt of a job in one thread: tasks, channels and a coordinator, moved step by step.
+
+    every step is one thing that could happen next in a cluster: an element arrives, a source is
+    polled, a message of the coordinator reaches a task, a snapshot is written, an ack arrives
+
+Order    what cannot overtake in reality cannot here: elements of a channel, messages to a task.
+         Everything else is interleaved as the scheduler likes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TypeVar, assert_never, cast
+
+import cloudpickle
+
+from engine.checkpoint.coordinator import CheckpointConfig, Coordinator
+from engine.checkpoint.effects import (
+    DiscardFolder,
+    Effect,
+    FailJob,
+    NotifyAborted,
+    NotifyComplete,
+    OperationEnded,
+    SendBarrier,
+    SnapshotRequest,
+    WriteManifest,
+)
+from engine.checkpoint.manifest import JsonObject, SubtaskSnapshot
+from engine.checkpoint.restore import SubtaskRestore, read_restore
+from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
+from engine.checkpoint.stats import CheckpointLog
+from engine.checkpoint.writer import write_manifest, write_snapshot
+from engine.elements import MAX_TIME, Element, Micros
+from engine.errors import StorageError
+from engine.graph.jobgraph import JobGraph, TaskId
+from engine.graph.plan import plan_of
+from engine.runtime.task import Task
+from engine.runtime.wiring import wire
+from engine.testing.memory import MemoryStorage
+
+CAPACITY = 3
+"""Elements per channel: few, so that backpressure happens all the time."""
+
+T = TypeVar("T")
+Step = Callable[[], None]
+NEVER = MAX_TIME
+
+
+class JobFailed(Exception):
+    """The coordinator asked for a restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A snapshot that a restart would use."""
+
+    checkpoint_id: int
+    folder: str
+
+
+class Attempt:
+    """All parts of a running job. It ends when it is dropped: that is what a crash is."""
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        attempt_id: str,
+        restore: Mapping[TaskId, SubtaskRestore],
+        storage: MemoryStorage,
+        log: CheckpointLog,
+        *,
+        first_id: int,
+        now: Micros,
+        on_completed: Callable[[Completed], None],
+    ) -> None:
+        wiring = wire(graph, "0" * 32, attempt_id)
+        self._routes = wiring.routes
+        self._storage = storage
+        self._on_completed = on_completed
+        self.now = now
+        self.tasks: dict[TaskId, Task] = {}
+        for id_, spec in wiring.specs.items():
+            # Each task unpickles the graph for itself, as workers do: nothing is shared by chance.
+            copied = cloudpickle.loads(cloudpickle.dumps(spec))
+            self.tasks[id_] = Task(copied, _restored(restore.get(id_), storage))
+        self.channels: dict[tuple[TaskId, int], deque[Element]] = {
+            target: deque() for target in wiring.routes.values()
+        }
+        self._again_at = {id_: now for id_, task in self.tasks.items() if task.is_source}
+        self._mail: dict[TaskId, deque[Effect]] = {id_: deque() for id_ in self.tasks}
+        self._unwritten: list[TaskSnapshot] = []
+        self._acks: list[SubtaskSnapshot] = []
+        self._written: int | None = None
+        self._ended: set[TaskId] = set()
+        config = CheckpointConfig("memory", interval_ms=400, timeout_ms=2_000)
+        self.coordinator = Coordinator(
+            "0" * 32, plan_of(graph), config, log, first_id=first_id, now_ms=self._now_ms
+        )
+
+    @property
+    def done(self) -> bool:
+        """Whether every task has ended by itself."""
+        return all(task.done for task in self.tasks.values())
+
+    @property
+    def input_ended(self) -> bool:
+        """Whether all input was read to its end."""
+        return all(task.end_of_input for task in self.tasks.values())
+
+    def request(self, request: SnapshotRequest) -> None:
+        """Ask for a snapshot."""
+        self.coordinator.request(request, self._now_ms)
+
+    def tick(self, passed: int) -> None:
+        """Let time pass, µs."""
+        self.now = Micros(self.now + passed)
+        self.coordinator.tick(self._now_ms)
+
+    def steps(self, random: Random) -> list[Step]:
+        """Everything that could happen next, in a fixed order."""
+        steps = [*self._element_steps(random), *self._storage_steps(random)]
+        for id_, mail in self._mail.items():
+            if mail:
+                steps.append(partial(self._read_mail, id_))
+        for id_, task in self.tasks.items():
+            if task.end_of_input and id_ not in self._ended:
+                steps.append(partial(self._report_end, id_))
+        if self.coordinator.effects:
+            steps.append(self._carry_out)
+        return steps
+
+    def _element_steps(self, random: Random) -> list[Step]:
+        steps: list[Step] = []
+        for id_, task in self.tasks.items():
+            if task.outbox:
+                if len(self._channel_of(id_)) < CAPACITY:
+                    steps.append(partial(self._send, id_))
+            elif self._again_at.get(id_, NEVER) <= self.now:
+                steps.append(partial(self._poll, id_, random))
+        for (id_, channel), queue in self.channels.items():
+            task = self.tasks[id_]
+            if queue and not task.outbox and not task.blocked(channel):
+                steps.append(partial(self._deliver, id_, channel))
+        return steps
+
+    def _storage_steps(self, random: Random) -> list[Step]:
+        steps: list[Step] = []
+        if self._unwritten:
+            steps.append(partial(self._write, random))
+        if self._acks:
+            steps.append(partial(self._ack, random))
+        if self._written is not None:
+            steps.append(self._report_manifest)
+        return steps
+
+    def _channel_of(self, id_: TaskId) -> deque[Element]:
+        """Where the next element of an outbox goes."""
+        return self.channels[self._routes[id_, self.tasks[id_].outbox[0][0]]]
+
+    def _send(self, id_: TaskId) -> None:
+        queue = self._channel_of(id_)
+        queue.append(self.tasks[id_].outbox.popleft()[1])
+
+    def _poll(self, id_: TaskId, random: Random) -> None:
+        self._again_at[id_] = self.tasks[id_].poll(self.now, random.randint(1, 6)).again_at
+        self._collect(id_)
+
+    def _deliver(self, id_: TaskId, channel: int) -> None:
+        element = self.channels[id_, channel].popleft()
+        self.tasks[id_].deliver(channel, element, self.now)
+        self._collect(id_)
+
+    def _read_mail(self, id_: TaskId) -> None:
+        task = self.tasks[id_]
+        match self._mail[id_].popleft():
+            case SendBarrier(barrier):
+                task.trigger(barrier, self.now)
+            case NotifyComplete(checkpoint_id):
+                task.notify_complete(checkpoint_id)
+            case NotifyAborted(checkpoint_id):
+                task.notify_aborted(checkpoint_id)
+        if task.is_source:
+            self._again_at[id_] = self.now
+        self._collect(id_)
+
+    def _collect(self, id_: TaskId) -> None:
+        snapshots = self.tasks[id_].snapshots
+        self._unwritten.extend(snapshots)
+        snapshots.clear()
+
+    def _write(self, random: Random) -> None:
+        snapshot = _take_any(self._unwritten, random)
+        try:
+            folder = self._storage.open(snapshot.barrier.folder)
+            ack = write_snapshot(snapshot, folder)
+        except StorageError as error:
+            id_ = snapshot.barrier.checkpoint_id
+            self.coordinator.decline(snapshot.task, id_, str(error), self._now_ms)
+        else:
+            self._acks.append(SubtaskSnapshot.from_json(_over_the_wire(ack.to_json())))
+
+    def _ack(self, random: Random) -> None:
+        self.coordinator.ack(_take_any(self._acks, random), self._now_ms)
+
+    def _report_manifest(self) -> None:
+        checkpoint_id, self._written = self._written, None
+        assert checkpoint_id is not None
+        self.coordinator.manifest_written(checkpoint_id, self._now_ms)
+
+    def _report_end(self, id_: TaskId) -> None:
+        self._ended.add(id_)
+        self.coordinator.end_of_input(id_, self._now_ms)
+
+    def _carry_out(self) -> None:
+        """Do the next thing that the coordinator wants."""
+        effect = self.coordinator.effects.popleft()
+        match effect:
+            case SendBarrier(sources=sources):
+                for id_ in sources:
+                    self._mail[id_].append(effect)
+            case NotifyComplete() | NotifyAborted():
+                for mail in self._mail.values():
+                    mail.append(effect)
+            case WriteManifest():
+                self._write_manifest(effect)
+            case DiscardFolder(folder):
+                self._storage.open(folder).delete()
+            case FailJob(message=message):
+                raise JobFailed(message)
+            case OperationEnded():
+                return
+            case _:
+                assert_never(effect)
+
+    def _write_manifest(self, effect: WriteManifest) -> None:
+        try:
+            write_manifest(effect.manifest, self._storage.open(effect.folder))
+        except StorageError as error:
+            self.coordinator.manifest_failed(effect.checkpoint_id, str(error), self._now_ms)
+            return
+        # A crash from here on restores this snapshot, although nobody was told of it.
+        self._on_completed(Completed(effect.checkpoint_id, effect.folder))
+        self._written = effect.checkpoint_id
+
+    @property
+    def _now_ms(self) -> int:
+        return self.now // 1_000
+
+
+def _restored(
+    restore: SubtaskRestore | None, storage: MemoryStorage
+) -> tuple[RestoredOperator, ...]:
+    if restore is None:
+        return ()
+    return read_restore(SubtaskRestore.from_json(_over_the_wire(restore.to_json())), storage.open)
+
+
+def _take_any(items: list[T], random: Random) -> T:
+    return items.pop(random.randrange(len(items)))
+
+
+def _over_the_wire(value: JsonObject) -> JsonObject:
+    return cast("JsonObject", json.loads(json.dumps(value)))
