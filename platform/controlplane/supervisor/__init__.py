@@ -1,1 +1,1 @@
-"""Starts the whole platform on one machine and keeps it running."""
+"""The whole platform on one machine: `manage.py up`."""
