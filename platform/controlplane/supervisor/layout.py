@@ -70,6 +70,7 @@ def environment(
         "HEADWATER_ENGINE_URL": engine_url,
         "HEADWATER_WEB_URL": web_url,
         "HEADWATER_CONTROL_PORT": str(control_port),
+        "HEADWATER_CONTROL": f"127.0.0.1:{control_port}",
         "HEADWATER_POINTS_URL": web_url,
         "HEADWATER_POINTS_TOKEN_SHA256": hashlib.sha256(token.encode()).hexdigest(),
         "PYTHONPATH": os.pathsep.join([*paths, *_words(os.environ.get("PYTHONPATH", ""))]),

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from typing import NoReturn
 
 PR_SET_PDEATHSIG = 1
 
@@ -25,15 +26,15 @@ PR_SET_PDEATHSIG = 1
 def main(argv: list[str]) -> int:
     """Run the program; return its exit status where this process stays."""
     if sys.platform == "linux" and not os.environ.get("HEADWATER_LEASH_PIPE"):
-        return _become(argv)
+        _become(argv)
     return _hold(argv)
 
 
-def _become(argv: list[str]) -> int:
+def _become(argv: list[str]) -> NoReturn:
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the kernel was asked
-        return 1
+        sys.exit(1)
     os.execvp(argv[0], argv)  # noqa: S606 - the supervisor's own programs
 
 

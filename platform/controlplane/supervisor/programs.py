@@ -96,7 +96,7 @@ def control(port: int) -> Program:
 
 
 def python(*arguments: str) -> list[str]:
-    """This very Python."""
+    """The Python that runs the supervisor."""
     return [sys.executable, *arguments]
 
 

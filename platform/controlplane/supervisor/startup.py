@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -89,9 +89,9 @@ class Platform:
             await self._end_all()
             self._say("ended")
 
-    async def _unless_ended(self, starting: Callable[..., object] | object) -> str | None:
+    async def _unless_ended(self, starting: Coroutine[None, None, str]) -> str | None:
         """What `starting` returns; None when Ctrl-C came first. Raises StartFailed."""
-        start = asyncio.ensure_future(starting)  # type: ignore[arg-type]
+        start = asyncio.create_task(starting)
         ended = asyncio.create_task(self._ended.wait())
         await asyncio.wait({start, ended}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
@@ -100,7 +100,7 @@ class Platform:
             with suppress(asyncio.CancelledError):
                 await start
             return None
-        return str(start.result())
+        return start.result()
 
     async def _start_all(self) -> str:
         try:
@@ -173,7 +173,7 @@ class Platform:
         path = login if login.startswith("/") else f"/{login}"
         self._say(f"READY {self._addresses.web}{path}")
         for line in (
-            "the link logs you in once, within 15 minutes; `manage.py one_time_login` makes another",
+            "the link logs in once, within 15 minutes; `manage.py one_time_login` makes another",
             f"engine  {self._addresses.engine}",
             f"home    {self._layout.home} (logs in logs/)",
             "Ctrl-C ends every process; jobs go on from their last checkpoint at the next start",
