@@ -1,10 +1,10 @@
 """Three sensors, out of order: raw readings, readings amplified by hand, and sums per second.
 
-    sensors ---------------------------------------------------------> raw readings
-      |  \--per sensor, a second each--> sums -------------------------> points, files
-      \--per sensor--> amplifier ------------------------------------> amplified readings
-                          ^
-    "pressure 2.5" per line from a socket, kept as state of that sensor
+    sensors --+--------------------------------------> raw readings
+              +-- per sensor, a second each --> sums --> points, files
+              +-- per sensor --> amplifier ------------> amplified readings
+                                     ^
+       "pressure 2.5", a line each, from a socket: the factor is state of that sensor
 
 The pressure is a sine of period one second, so in event time each of its sums is zero, to rounding:
 at any speed, through any restart.
@@ -17,7 +17,6 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -27,6 +26,7 @@ from engine.connectors.generator import SensorGenerator
 from engine.connectors.influx import InfluxSink
 from engine.connectors.parquet_files import ParquetFilesSink
 from engine.connectors.socket import SocketSource
+from engine.functions import FunctionContext, Row
 
 HOME = Path(os.environ.get("HEADWATER_HOME", ".headwater"))
 CONTROL = os.environ.get("HEADWATER_CONTROL", "127.0.0.1:9999")
@@ -37,11 +37,11 @@ class Amplifier(hw.CoProcessFunction):
 
     factor = hw.ValueState(float, default=1.0)
 
-    def process_left(self, reading: dict[str, Any], ctx: hw.FunctionContext) -> Iterator[dict[str, Any]]:
-        yield reading | {"value": reading["value"] * self.factor.get()}
+    def process_left(self, row: Row, ctx: FunctionContext) -> Iterator[Row]:
+        yield row | {"value": row["value"] * self.factor.get()}
 
-    def process_right(self, control: dict[str, Any], ctx: hw.FunctionContext) -> None:
-        self.factor.set(control["factor"])
+    def process_right(self, row: Row, ctx: FunctionContext) -> None:
+        self.factor.set(row["factor"])
 
 
 def main(args: argparse.Namespace) -> None:
