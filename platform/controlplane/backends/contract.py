@@ -1,0 +1,145 @@
+"""What the control plane asks of an engine, whichever it is.
+
+    EngineBackend    Headwater's own engine and Apache Flink (`rest.py`), one in memory (`fake.py`)
+
+Times    aware datetimes; a watermark in Flink's convention is converted by the adapter.
+Errors   every method raises `backends.errors` and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+SETTING_NAME = "pipeline.name"
+SETTING_CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
+SETTING_SHADOW = "headwater.sinks.shadow"
+"""Every sink writes beside its target, under this name, instead of to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A request to start an artifact."""
+
+    artifact_id: str
+    engine_job_id: str
+    """32 hex digits of our choice: asked twice, the engine starts one job."""
+    parallelism: int
+    arguments: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    savepoint_path: str = ""
+    allow_non_restored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EngineJob:
+    """A job as the engine reports it."""
+
+    engine_job_id: str
+    name: str
+    state: str
+    """One of Flink's job states."""
+    tasks_running: int
+    tasks_total: int
+    failure: str = ""
+    """Why it failed, in one sentence."""
+    waiting_for: str = ""
+    """Why it does not run yet, in one sentence."""
+    plan: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_up(self) -> bool:
+        """Running with every task: an engine may say RUNNING while tasks still wait for slots."""
+        return self.state == "RUNNING" and self.tasks_running == self.tasks_total > 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended for good."""
+        return self.state in {"FINISHED", "FAILED", "CANCELED"}
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerStatus:
+    """Where a savepoint stands: not done, done with a location, or done with a failure."""
+
+    done: bool
+    location: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointSummary:
+    """What a savepoint's manifest says of it; None is unknown."""
+
+    location: str
+    job_name: str
+    checkpoint_id: int | None
+    size_bytes: int | None
+    event_time: datetime | None
+    """Event-time position: the lowest watermark in it."""
+    source_positions: Mapping[str, Any]
+    """Source uid → split id → {"position", "watermark", …}."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRow:
+    """What becomes of the state of one operator."""
+
+    uid: str
+    name: str
+    outcome: str
+    """restored, new, dropped or incompatible."""
+    sentence: str
+    """Why, and what to do; empty when there is nothing to say."""
+    state_bytes: int
+    state_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What a start from a savepoint would restore."""
+
+    ok: bool
+    rows: Sequence[RestoreRow]
+    refusals: Sequence[str]
+    """Why it would not start, one sentence each; empty when it would."""
+
+
+class EngineBackend(Protocol):
+    """One engine."""
+
+    def upload(self, filename: str, content: Path) -> str:
+        """Give the engine an artifact and return its id there."""
+
+    def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
+        """Build the artifact's graph and start nothing. EngineRefused says what is wrong."""
+
+    def start(self, request: Start) -> None:
+        """Start a job. EngineRefused: the id is taken, or it cannot start; nothing has started."""
+
+    def job(self, engine_job_id: str) -> EngineJob:
+        """How a job is. Raises UnknownJob."""
+
+    def cancel(self, engine_job_id: str) -> None:
+        """Begin to cancel; again on a cancelled job is fine. Raises UnknownJob."""
+
+    def trigger_savepoint(self, engine_job_id: str, folder: str, trigger_id: str) -> None:
+        """Begin a savepoint into a new folder below `folder`; the same id again is the same one."""
+
+    def stop(self, engine_job_id: str, folder: str, trigger_id: str, *, drain: bool) -> None:
+        """Begin to stop with a savepoint; polled as a savepoint."""
+
+    def savepoint_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a savepoint or stop stands. Raises UnknownTrigger."""
+
+    def savepoint_locations(self, engine_job_id: str) -> Sequence[str]:
+        """Folders of the completed savepoints that the job's statistics still list."""
+
+    def savepoint(self, location: str) -> SavepointSummary:
+        """Read a savepoint's manifest. EngineRefused when there is none or it is torn."""
+
+    def preflight(self, request: Start) -> Preflight:
+        """What `start` would restore; starts nothing."""

@@ -1,0 +1,302 @@
+"""An engine in memory, whole enough to run every operation against, with faults on demand.
+
+    engine = fake.engine("lab")              its cluster has the address  fake://lab
+    engine.fail("start", EngineAway("…"))    the next call of `start` fails before it does anything
+    engine.drop_answer("start")              the next call works, but its answer is lost
+    engine.crash_job(id, "disk is full")     the job fails
+    engine.forget_triggers()                 as when a job manager restarts
+
+Order    nothing happens by itself: a job comes up and a savepoint completes after a fixed number of
+         looks at it, so tests need no clock.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from controlplane.backends.contract import (
+    SETTING_NAME,
+    EngineJob,
+    Preflight,
+    RestoreRow,
+    SavepointSummary,
+    Start,
+    TriggerStatus,
+)
+from controlplane.backends.errors import (
+    EngineAway,
+    EngineError,
+    EngineRefused,
+    UnknownJob,
+    UnknownTrigger,
+)
+
+PLAN = {"nodes": [{"id": "source", "parallelism": 1}, {"id": "sink", "parallelism": 1}]}
+
+
+@dataclass
+class FakeJob:
+    """A job and what is asked of it."""
+
+    request: Start
+    status: EngineJob
+    looks_until_up: int
+    stop_at: str = ""
+
+
+@dataclass
+class FakeTrigger:
+    """A savepoint on its way."""
+
+    engine_job_id: str
+    location: str
+    stops: bool
+    looks_until_done: int
+    failure: str = ""
+
+
+@dataclass
+class FakeEngine:
+    """One engine in memory; see the module for its faults."""
+
+    jobs: dict[str, FakeJob] = field(default_factory=dict)
+    artifacts: dict[str, Path] = field(default_factory=dict)
+    savepoints: dict[str, SavepointSummary] = field(default_factory=dict)
+    event_time: datetime = datetime(2013, 3, 1, tzinfo=UTC)
+    """Event-time position that its next savepoint gets."""
+    looks_until_up: int = 1
+    looks_until_done: int = 1
+    slots: int = 8
+    away: bool = False
+    refuses_restore: str = ""
+    """When set, no job starts from a savepoint, for this reason."""
+    calls: list[str] = field(default_factory=list)
+    _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
+    _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
+    _lost_answers: set[str] = field(default_factory=set)
+
+    # Faults.
+
+    def fail(self, call: str, error: EngineError) -> None:
+        """Let the next call of that name fail before it does anything."""
+        self._faults[call].append(error)
+
+    def drop_answer(self, call: str) -> None:
+        """Let the next call of that name work, and its answer get lost."""
+        self._lost_answers.add(call)
+
+    def crash_job(self, engine_job_id: str, sentence: str) -> None:
+        """Let a job fail."""
+        job = self.jobs[engine_job_id]
+        job.status = replace(job.status, state="FAILED", tasks_running=0, failure=sentence)
+
+    def forget_triggers(self) -> None:
+        """Lose every trigger id, as a job manager does when it restarts."""
+        for trigger in self._triggers.values():
+            self._complete(trigger)
+        self._triggers.clear()
+
+    def fail_savepoints(self, sentence: str) -> None:
+        """Let every savepoint on its way fail."""
+        for trigger in self._triggers.values():
+            trigger.failure = sentence
+
+    # The contract.
+
+    def upload(self, filename: str, content: Path) -> str:
+        """Keep the path."""
+        self._enter("upload")
+        artifact_id = f"{content.name[:12]}_{filename}"
+        self.artifacts[artifact_id] = content
+        self._leave("upload")
+        return artifact_id
+
+    def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
+        """Refuse a file that does not parse."""
+        self._enter("check")
+        self._parse(artifact_id)
+        self._leave("check")
+
+    def start(self, request: Start) -> None:
+        """Start a job unless its id is taken."""
+        self._enter("start")
+        if request.engine_job_id in self.jobs:
+            msg = f"job {request.engine_job_id} has been submitted already"
+            raise EngineRefused(msg)
+        self._parse(request.artifact_id)
+        if request.savepoint_path:
+            self._check_restore(request.savepoint_path)
+        tasks = 2 * request.parallelism
+        name = request.settings.get(SETTING_NAME, request.artifact_id)
+        status = EngineJob(request.engine_job_id, name, "CREATED", 0, tasks, plan=PLAN)
+        self.jobs[request.engine_job_id] = FakeJob(request, status, self.looks_until_up)
+        self._leave("start")
+
+    def job(self, engine_job_id: str) -> EngineJob:
+        """A look at a job, which brings it one step on."""
+        self._enter("job")
+        job = self._known(engine_job_id)
+        if job.status.state == "CREATED":
+            self._come_up(job)
+        elif job.status.state == "CANCELLING":
+            job.status = replace(job.status, state="CANCELED", tasks_running=0)
+        return job.status
+
+    def cancel(self, engine_job_id: str) -> None:
+        """Begin to cancel."""
+        self._enter("cancel")
+        job = self._known(engine_job_id)
+        if job.status.state == "FINISHED":
+            msg = f"job {engine_job_id} has finished already"
+            raise EngineRefused(msg)
+        if not job.status.has_ended:
+            job.status = replace(job.status, state="CANCELLING")
+        self._leave("cancel")
+
+    def trigger_savepoint(self, engine_job_id: str, folder: str, trigger_id: str) -> None:
+        """Begin a savepoint."""
+        self._trigger("trigger_savepoint", engine_job_id, folder, trigger_id, stops=False)
+
+    def stop(self, engine_job_id: str, folder: str, trigger_id: str, *, drain: bool) -> None:
+        """Begin to stop with a savepoint."""
+        self._trigger("stop", engine_job_id, folder, trigger_id, stops=True)
+
+    def savepoint_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
+        """A look at a savepoint, which brings it one step on."""
+        self._enter("savepoint_status")
+        trigger = self._triggers.get(trigger_id)
+        if trigger is None:
+            msg = f"there is no savepoint operation with trigger id {trigger_id}"
+            raise UnknownTrigger(msg)
+        if trigger.failure:
+            return TriggerStatus(done=True, failure=trigger.failure)
+        if trigger.looks_until_done > 0:
+            trigger.looks_until_done -= 1
+            return TriggerStatus(done=False)
+        self._complete(trigger)
+        return TriggerStatus(done=True, location=trigger.location)
+
+    def savepoint_locations(self, engine_job_id: str) -> Sequence[str]:
+        """Every completed savepoint of a job."""
+        self._enter("savepoint_locations")
+        name = self._known(engine_job_id).status.name
+        return [path for path, found in self.savepoints.items() if found.job_name == name]
+
+    def savepoint(self, location: str) -> SavepointSummary:
+        """What was noted when it completed."""
+        self._enter("savepoint")
+        self._check_path(location)
+        return self.savepoints[location]
+
+    def preflight(self, request: Start) -> Preflight:
+        """One operator that restores, or the reason why not."""
+        self._enter("preflight")
+        self._parse(request.artifact_id)
+        self._check_path(request.savepoint_path)
+        refusals = [self.refuses_restore] if self.refuses_restore else []
+        outcome = "incompatible" if refusals else "restored"
+        row = RestoreRow("daily", "daily", outcome, self.refuses_restore, 4096, 12)
+        return Preflight(not refusals, [row], refusals)
+
+    # What the calls share.
+
+    def _enter(self, call: str) -> None:
+        self.calls.append(call)
+        if self.away:
+            msg = "the engine does not answer"
+            raise EngineAway(msg)
+        if self._faults[call]:
+            raise self._faults[call].popleft()
+
+    def _leave(self, call: str) -> None:
+        if call in self._lost_answers:
+            self._lost_answers.discard(call)
+            msg = "the connection broke before the answer came"
+            raise EngineAway(msg)
+
+    def _known(self, engine_job_id: str) -> FakeJob:
+        if engine_job_id not in self.jobs:
+            msg = f"job {engine_job_id} not found"
+            raise UnknownJob(msg)
+        return self.jobs[engine_job_id]
+
+    def _parse(self, artifact_id: str) -> None:
+        if artifact_id not in self.artifacts:
+            msg = f"artifact {artifact_id} does not exist; upload it again"
+            raise EngineRefused(msg)
+        try:
+            ast.parse(self.artifacts[artifact_id].read_text())
+        except SyntaxError as error:
+            msg = f"{artifact_id} cannot be read: {error.msg} in line {error.lineno}; correct it"
+            raise EngineRefused(msg) from None
+
+    def _check_path(self, path: str) -> None:
+        if path not in self.savepoints:
+            msg = f"folder {path} is no savepoint: it has no _metadata; choose another"
+            raise EngineRefused(msg)
+
+    def _check_restore(self, path: str) -> None:
+        self._check_path(path)
+        if self.refuses_restore:
+            raise EngineRefused(self.refuses_restore)
+
+    def _come_up(self, job: FakeJob) -> None:
+        others = sum(
+            other.request.parallelism
+            for other in self.jobs.values()
+            if other.status.state == "RUNNING"
+        )
+        wanted, free = job.request.parallelism, self.slots - others
+        if wanted > free:
+            job.status = replace(job.status, waiting_for=f"waits for {wanted} slots, {free} free")
+        elif job.looks_until_up > 0:
+            job.looks_until_up -= 1
+        else:
+            total = job.status.tasks_total
+            job.status = replace(job.status, state="RUNNING", tasks_running=total, waiting_for="")
+
+    def _trigger(
+        self, call: str, engine_job_id: str, folder: str, trigger_id: str, *, stops: bool
+    ) -> None:
+        self._enter(call)
+        job = self._known(engine_job_id)
+        if job.status.state != "RUNNING":
+            msg = f"job {engine_job_id} is {job.status.state}: a savepoint needs a running job"
+            raise EngineRefused(msg)
+        location = f"{folder}/savepoint-{len(self.savepoints) + len(self._triggers) + 1}"
+        trigger = FakeTrigger(engine_job_id, location, stops, self.looks_until_done)
+        self._triggers.setdefault(trigger_id, trigger)
+        self._leave(call)
+
+    def _complete(self, trigger: FakeTrigger) -> None:
+        if trigger.location in self.savepoints or trigger.failure:
+            return
+        job = self.jobs[trigger.engine_job_id]
+        self.savepoints[trigger.location] = SavepointSummary(
+            location=trigger.location,
+            job_name=job.status.name,
+            checkpoint_id=len(self.savepoints) + 1,
+            size_bytes=4096,
+            event_time=self.event_time,
+            source_positions={"flights": {"EWR": {"position": 100}, "JFK": {"position": 90}}},
+        )
+        if trigger.stops:
+            job.status = replace(job.status, state="FINISHED", tasks_running=0)
+
+
+_engines: dict[str, FakeEngine] = {}
+
+
+def engine(name: str) -> FakeEngine:
+    """The engine behind `fake://<name>`, made when first asked for."""
+    return _engines.setdefault(name, FakeEngine())
+
+
+def forget(name: str) -> None:
+    """End that engine."""
+    _engines.pop(name, None)

@@ -1,0 +1,204 @@
+"""An engine behind REST: Headwater's own, or Apache Flink.
+
+The one client does the talking; here its answers and errors become those of `backends.contract`.
+
+Times    event times come as int64 microseconds; the largest stands for the end of all input, which
+         is no date: it is None here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from controlplane.backends.contract import (
+    EngineJob,
+    Preflight,
+    RestoreRow,
+    SavepointSummary,
+    Start,
+    TriggerStatus,
+)
+from controlplane.backends.errors import (
+    EngineAway,
+    EngineRefused,
+    UnknownJob,
+    UnknownTrigger,
+)
+from engine.rest.answers.jobs import JobDetail
+from engine.rest.client import ClientError, EngineClient, EngineUnreachable, NotFound, Refused
+from engine.rest.model.jobs import TaskStatus
+from engine.rest.model.requests import (
+    PreflightRequest,
+    Program,
+    RunRequest,
+    SavepointRequest,
+    StopRequest,
+)
+
+T = TypeVar("T")
+
+QUICK_S = 10.0
+BUILD_S = 50.0
+"""For requests that build a graph; shorter than a worker's lease on its operation."""
+GATEWAY_ERRORS = frozenset({502, 503, 504})
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class RestBackend:
+    """One engine behind its REST address."""
+
+    def __init__(self, url: str) -> None:
+        self._quick = _client(url, QUICK_S)
+        self._builds = _client(url, BUILD_S)
+
+    def upload(self, filename: str, content: Path) -> str:
+        """Send the file."""
+        with _asking():
+            return self._builds.upload(filename, content.read_bytes())
+
+    def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
+        """Ask for the plan."""
+        with _asking():
+            self._builds.plan(Program(artifact_id, tuple(arguments), parallelism))
+
+    def start(self, request: Start) -> None:
+        """Run the artifact under our id."""
+        with _asking():
+            self._builds.run(
+                RunRequest(
+                    program=_program(request),
+                    job_id=request.engine_job_id,
+                    savepoint_path=request.savepoint_path or None,
+                    allow_non_restored=request.allow_non_restored,
+                )
+            )
+
+    def job(self, engine_job_id: str) -> EngineJob:
+        """State, tasks, plan, and why it failed."""
+        with _asking(UnknownJob):
+            detail = self._quick.job(engine_job_id)
+            failed = detail.state == "FAILED"
+            failure = self._quick.job_result(engine_job_id).failure if failed else None
+        return _job(detail, failure or "")
+
+    def cancel(self, engine_job_id: str) -> None:
+        """Cancel."""
+        with _asking(UnknownJob):
+            self._quick.cancel(engine_job_id)
+
+    def trigger_savepoint(self, engine_job_id: str, folder: str, trigger_id: str) -> None:
+        """Trigger under our id."""
+        with _asking(UnknownJob):
+            self._quick.trigger_savepoint(engine_job_id, SavepointRequest(folder, trigger_id))
+
+    def stop(self, engine_job_id: str, folder: str, trigger_id: str, *, drain: bool) -> None:
+        """Stop under our id."""
+        with _asking(UnknownJob):
+            self._quick.stop(engine_job_id, StopRequest(folder, trigger_id, drain))
+
+    def savepoint_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
+        """Poll."""
+        with _asking(UnknownTrigger):
+            status = self._quick.savepoint_status(engine_job_id, trigger_id)
+        return TriggerStatus(status.done, status.location or "", status.failure or "")
+
+    def savepoint_locations(self, engine_job_id: str) -> Sequence[str]:
+        """From the checkpoint statistics."""
+        with _asking(UnknownJob):
+            found = self._quick.checkpoints(engine_job_id)
+        entries = (*found.history, found.latest_savepoint)
+        return [
+            entry.external_path
+            for entry in entries
+            if entry and entry.is_savepoint and entry.external_path
+        ]
+
+    def savepoint(self, location: str) -> SavepointSummary:
+        """Read the manifest; Flink has no way to, so little is known of its savepoints."""
+        with _asking():
+            try:
+                found = self._quick.savepoint(location)
+            except NotFound:
+                return SavepointSummary(location, "", None, None, None, {})
+        return SavepointSummary(
+            location=found.path,
+            job_name=found.job_name,
+            checkpoint_id=found.checkpoint_id,
+            size_bytes=found.size_bytes,
+            event_time=event_time(found.event_time_us),
+            source_positions={uid: dict(splits) for uid, splits in found.source_positions.items()},
+        )
+
+    def preflight(self, request: Start) -> Preflight:
+        """Let the engine compare the savepoint with the graph."""
+        asked = PreflightRequest(
+            _program(request), request.savepoint_path, request.allow_non_restored
+        )
+        with _asking():
+            report = self._builds.preflight(asked)
+        rows = [
+            RestoreRow(
+                row.uid, row.name, row.outcome, row.sentence, row.state_bytes, row.state_rows
+            )
+            for row in report.operators
+        ]
+        return Preflight(report.ok, rows, report.refusals)
+
+
+def event_time(micros: int | None) -> datetime | None:
+    """A date, or None for what is no date: unknown, before all time, after all input."""
+    try:
+        return None if micros is None else EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+
+
+@cache
+def _client(url: str, timeout_s: float) -> EngineClient:
+    return EngineClient(url, timeout=timeout_s)
+
+
+def _program(request: Start) -> Program:
+    return Program(
+        request.artifact_id,
+        tuple(request.arguments),
+        request.parallelism,
+        dict(request.settings),
+    )
+
+
+def _job(detail: JobDetail, failure: str) -> EngineJob:
+    tasks = [vertex.tasks for vertex in detail.vertices]
+    return EngineJob(
+        engine_job_id=detail.id,
+        name=detail.name,
+        state=detail.state.value,
+        tasks_running=sum(count.get(TaskStatus.RUNNING.value, 0) for count in tasks),
+        tasks_total=sum(vertex.parallelism for vertex in detail.vertices),
+        failure=failure,
+        waiting_for=detail.waiting_for or "",
+        plan=asdict(detail.plan),
+    )
+
+
+@contextmanager
+def _asking(unknown: Callable[[str], Exception] = EngineRefused) -> Iterator[None]:
+    """Turn the client's errors into the contract's; `unknown` is what a 404 means here."""
+    try:
+        yield
+    except EngineUnreachable as error:
+        raise EngineAway(str(error)) from error
+    except NotFound as error:
+        raise unknown(error.message) from error
+    except Refused as error:
+        if error.status in GATEWAY_ERRORS:
+            raise EngineAway(error.message) from error
+        raise EngineRefused(error.message) from error
+    except ClientError as error:
+        raise EngineRefused(str(error)) from error

@@ -1,0 +1,168 @@
+"""What people do to jobs: each checks the role, writes in one transaction, and is audited.
+
+Errors   Refused, with one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+
+from controlplane.access.errors import conflict, invalid, not_found
+from controlplane.access.lookup import require, require_in
+from controlplane.access.models import Role, Team
+from controlplane.audit.record import record
+from controlplane.backends.models import Cluster
+from controlplane.jobs import artifacts
+from controlplane.jobs.models import Job, JobVersion
+from controlplane.jobs.settings import settings_from
+from controlplane.operations.models import Operation
+from controlplane.operations.start import start_operation
+from controlplane.snapshots.models import Savepoint
+
+
+def create_job(
+    actor: User,
+    team: Team,
+    name: str,
+    filename: str,
+    content: bytes,
+    settings: Mapping[str, Any] | None = None,
+    note: str = "",
+    cluster: Cluster | None = None,
+) -> Job:
+    """A job with its first version; it is not started. Needs the operator role."""
+    require_in(actor, team, Role.OPERATOR)
+    checked = settings_from(settings or {})
+    _check_name(name)
+    artifact = artifacts.store(filename, content)
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(
+                name=name,
+                team=team,
+                cluster=cluster or _only_cluster(),
+                settings=checked.as_json(),
+                created_by=actor,
+            )
+            _create_version(job, actor, artifact, note)
+            after = {"team": team.name, "settings": job.settings}
+            record(actor, "job.create", name, job=job, after=after)
+    except IntegrityError:
+        msg = f"job name {name} is taken: choose another"
+        raise invalid(msg, "name") from None
+    return job
+
+
+@transaction.atomic
+def add_version(job: Job, actor: User, filename: str, content: bytes, note: str = "") -> JobVersion:
+    """Another version of a job; nothing is started. Needs the operator role."""
+    require(actor, job, Role.OPERATOR)
+    artifact = artifacts.store(filename, content)
+    version = _create_version(job, actor, artifact, note)
+    after = {"version": version.number, "file": version.filename, "sha256": version.checksum}
+    record(actor, "version.add", str(version), job=job, after=after)
+    return version
+
+
+@transaction.atomic
+def change_settings(job: Job, actor: User, values: Mapping[str, Any]) -> Job:
+    """Change some settings; they hold from the next start on. Needs the operator role."""
+    require(actor, job, Role.OPERATOR)
+    locked = Job.objects.select_for_update().select_related("team", "cluster").get(pk=job.pk)
+    before = locked.settings
+    locked.settings = settings_from(before | dict(values)).as_json()
+    locked.save(update_fields=["settings"])
+    record(actor, "job.settings", job.name, job=job, before=before, after=locked.settings)
+    return locked
+
+
+def deploy(
+    job: Job,
+    actor: User,
+    version: JobVersion | None = None,
+    savepoint: Savepoint | None = None,
+    idempotency_key: str = "",
+) -> Operation:
+    """Start a version (default: the newest), from nothing or from a savepoint. Operator."""
+    require(actor, job, Role.OPERATOR)
+    chosen = version or newest_version(job)
+    params = {"version": chosen.pk, "savepoint": savepoint and savepoint.pk}
+    return start_operation("deploy", job, actor, params, idempotency_key)
+
+
+def upgrade(job: Job, actor: User, version: JobVersion, idempotency_key: str = "") -> Operation:
+    """Replace the running version, with its state. Operator."""
+    require(actor, job, Role.OPERATOR)
+    return start_operation("upgrade", job, actor, {"version": version.pk}, idempotency_key)
+
+
+def stop(
+    job: Job, actor: User, typed_name: str, idempotency_key: str = "", *, drain: bool = False
+) -> Operation:
+    """Stop with a savepoint. Operator, who typed the job's name."""
+    require(actor, job, Role.OPERATOR)
+    check_typed(typed_name, job.name)
+    return start_operation("stop", job, actor, {"drain": drain}, idempotency_key)
+
+
+def cancel(
+    job: Job, actor: User, typed_name: str, idempotency_key: str = "", *, reason: str = ""
+) -> Operation:
+    """End the run at once, without a savepoint. Operator, who typed the job's name."""
+    require(actor, job, Role.OPERATOR)
+    check_typed(typed_name, job.name)
+    return start_operation("cancel", job, actor, {}, idempotency_key, reason=reason)
+
+
+def newest_version(job: Job) -> JobVersion:
+    """The version with the highest number. Raises Refused when there is none."""
+    found = job.versions.order_by("-number").first()
+    if found is None:
+        raise not_found(what="version", name=f"of {job.name}")
+    return found
+
+
+def check_typed(typed: str, name: str) -> None:
+    """Refuse unless the name was typed, letter by letter."""
+    if typed != name:
+        msg = f"the typed name does not match: got {typed[:64]!r}; type {name} to confirm"
+        raise invalid(msg, "typed_name")
+
+
+def _check_name(name: str) -> None:
+    try:
+        Job._meta.get_field("name").run_validators(name)
+    except ValidationError:
+        msg = (
+            f"job name {name[:64]!r} cannot be used: "
+            "use up to 64 small letters, digits and dashes, with a letter or digit at each end"
+        )
+        raise invalid(msg, "name") from None
+
+
+def _only_cluster() -> Cluster:
+    cluster = Cluster.objects.order_by("pk").first()
+    if cluster is None:
+        msg = "there is no engine to run jobs on yet; start the platform with `manage.py up`"
+        raise conflict(msg)
+    return cluster
+
+
+def _create_version(job: Job, actor: User, artifact: artifacts.Artifact, note: str) -> JobVersion:
+    """The next number; the database refuses a second version of the same number."""
+    newest = job.versions.aggregate(newest=Max("number"))["newest"] or 0
+    return JobVersion.objects.create(
+        job=job,
+        number=newest + 1,
+        filename=artifact.filename,
+        checksum=artifact.checksum,
+        size_bytes=artifact.size_bytes,
+        note=note[:500],
+        created_by=actor,
+    )

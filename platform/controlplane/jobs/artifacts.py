@@ -1,0 +1,87 @@
+"""Artifacts: uploaded job files, kept under their own hash.
+
+    <home>/artifacts/<first two digits>/<sha256>
+
+Guarantee   A file that is here is whole: it is written aside, forced to disk, and then renamed.
+            Nothing of it is ever run in this process: `compile` only parses.
+Errors      Refused (400) with one sentence; a syntax error names its line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from django.conf import settings
+
+from controlplane.access.errors import invalid
+
+MAX_BYTES = 16 * 1024 * 1024
+SUFFIX = ".py"
+FIELD = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A kept file."""
+
+    filename: str
+    checksum: str
+    size_bytes: int
+
+
+def store(filename: str, content: bytes) -> Artifact:
+    """Check an uploaded job file and keep it; the same content is kept once."""
+    name = safe_name(filename)
+    _check_size(name, len(content))
+    _check_syntax(name, content)
+    checksum = hashlib.sha256(content).hexdigest()
+    _keep(Path(settings.HEADWATER_ARTIFACTS) / checksum[:2] / checksum, content)
+    return Artifact(name, checksum, len(content))
+
+
+def safe_name(filename: str) -> str:
+    """The name without folders and odd characters; it must end in .py."""
+    last = PurePosixPath(PureWindowsPath(filename).name).name
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.removesuffix(SUFFIX)).strip("._-")
+    if not last.endswith(SUFFIX) or not stem:
+        msg = f"the job file must be a Python file: got {last[:80]!r}; choose one that ends in .py"
+        raise invalid(msg, FIELD)
+    return f"{stem[:80]}{SUFFIX}"
+
+
+def _check_size(name: str, size: int) -> None:
+    if size == 0:
+        msg = f"{name} is empty: choose a file that builds a job"
+        raise invalid(msg, FIELD)
+    if size > MAX_BYTES:
+        msg = f"{name} is too large: {size:,} bytes; an artifact has at most {MAX_BYTES:,}"
+        raise invalid(msg, FIELD)
+
+
+def _check_syntax(name: str, content: bytes) -> None:
+    try:
+        compile(content, name, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = f" in line {error.lineno}" if error.lineno else ""
+        msg = f"{name} cannot be read: {error.msg}{where}; correct it and upload it again"
+        raise invalid(msg, FIELD) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        msg = f"{name} cannot be read: {error}; choose a Python source file"
+        raise invalid(msg, FIELD) from None
+
+
+def _keep(path: Path, content: bytes) -> None:
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(draft).replace(path)

@@ -1,0 +1,126 @@
+"""The only functions that change a job's desired state and the state of a run.
+
+    INITIALIZING → CREATED → RUNNING ⇄ RESTARTING …     as the engine reports
+                 ↘ FAILED | CANCELED | FINISHED | LOST   for good
+
+Guarantee   A run that has ended stays as it is: a report that comes late changes nothing. Each
+            change is a compare-and-set: collector and operations may report the same at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run, RunState
+from controlplane.live import topics
+from controlplane.live.publish import publish_on_commit
+from controlplane.operations.models import Operation
+from controlplane.replay import lifecycle as replays
+
+if TYPE_CHECKING:
+    from controlplane.snapshots.models import Savepoint
+
+UNKNOWN_FOR = timedelta(seconds=30)
+"""How long after its start an engine may not know a run yet."""
+
+
+def want(job: Job, desired: Job.Desired) -> None:
+    """Note what people want of the job."""
+    Job.objects.filter(pk=job.pk).update(desired_state=desired)
+    job.desired_state = desired
+
+
+def create_run(
+    job: Job,
+    version: JobVersion,
+    engine_job_id: str,
+    now: datetime,
+    *,
+    parallelism: int,
+    purpose: Run.Purpose = Run.Purpose.LIVE,
+    restored_from: Savepoint | None = None,
+) -> Run:
+    """A run that is about to be started; asked again with the same id, the same run."""
+    run, created = Run.objects.get_or_create(
+        engine_job_id=engine_job_id,
+        defaults={
+            "job": job,
+            "version": version,
+            "cluster": job.cluster,
+            "purpose": purpose,
+            "state": RunState.INITIALIZING,
+            "state_since": now,
+            "parallelism": parallelism,
+            "restored_from": restored_from,
+            "restored_path": restored_from.location if restored_from else "",
+        },
+    )
+    if created and purpose == Run.Purpose.LIVE:
+        _tell(run)
+    return run
+
+
+@transaction.atomic
+def observe(
+    run: Run,
+    state: str,
+    now: datetime,
+    *,
+    attempt: int | None = None,
+    failure: str = "",
+    plan: Mapping[str, Any] | None = None,
+) -> bool:
+    """Note how the engine says the run is; whether its state changed.
+
+    `failure` is why it failed or restarted last; the latest is kept.
+    """
+    seen = RunState(state)
+    values: dict[str, Any] = {"last_seen": now}
+    if attempt is not None:
+        values["attempt"] = attempt
+    if failure:
+        values["failure"] = failure
+    if plan:
+        values["plan"] = dict(plan)
+    alive = Run.objects.filter(pk=run.pk).exclude(state__in=TERMINAL)
+    if not alive.update(**values):
+        return False
+    changed = _change(run, seen, now)
+    run.refresh_from_db()
+    return changed
+
+
+def lose(run: Run, now: datetime, sentence: str) -> bool:
+    """The engine answers and does not know the run: it is lost, unless it is only just starting."""
+    starting = Operation.objects.filter(
+        run=run, state__in=(Operation.State.PENDING, Operation.State.RUNNING)
+    )
+    if now - run.started_at < UNKNOWN_FOR or starting.exists():
+        return False
+    return observe(run, RunState.LOST, now, failure=sentence)
+
+
+def _change(run: Run, seen: RunState, now: datetime) -> bool:
+    moved = Run.objects.filter(pk=run.pk).exclude(state__in=TERMINAL).exclude(state=seen)
+    ended_at = now if seen in TERMINAL else None
+    if not moved.update(state=seen, state_since=now, ended_at=ended_at):
+        return False
+    run.refresh_from_db()
+    if run.purpose == Run.Purpose.LIVE:
+        _tell(run)
+    else:
+        replays.run_changed(run, now)
+    return True
+
+
+def _tell(run: Run) -> None:
+    since_ms = int(run.state_since.timestamp() * 1000)
+    publish_on_commit(
+        topics.job(run.job_id),
+        {"state": run.state, "state_since_ms": since_ms, "run": run.pk, "attempt": run.attempt},
+    )
+    publish_on_commit(topics.FLEET, {str(run.job_id): {"state": run.state}})

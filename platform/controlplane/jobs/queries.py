@@ -1,0 +1,352 @@
+"""What the pages of jobs show, read in a fixed number of queries.
+
+Units    points in time are epoch milliseconds, as on the socket, so that page and patch agree.
+Missing  a figure that nobody knows is absent or None; nothing is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Count, Q, QuerySet
+
+from controlplane.access.lookup import RANK, allows, visible_jobs
+from controlplane.access.models import Membership, Role, Team
+from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
+from controlplane.jobs.plan_view import PlanView, plan_view
+from controlplane.live import topics
+from controlplane.live.queries import latest, latest_fleet
+from controlplane.operations.queries import OperationLine, unfinished, unfinished_by
+from controlplane.replay.models import Replay
+from controlplane.snapshots.models import Savepoint, SavepointSchedule
+from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
+
+NO_RUN = "STOPPED"
+ATTENTION = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
+ACTIVE_REPLAYS = (Replay.Status.PLANNED, Replay.Status.STARTING, Replay.Status.REPLAYING)
+OPEN_REPLAYS = (*ACTIVE_REPLAYS, Replay.Status.CAUGHT_UP)
+STRIP = 16
+"""Checkpoints in a small strip."""
+
+
+def millis(moment: datetime | None) -> int | None:
+    """Epoch milliseconds."""
+    return None if moment is None else int(moment.timestamp() * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRow:
+    """One job in the list."""
+
+    id: int
+    name: str
+    team: str
+    state: str
+    since_ms: int | None
+    reason: str
+    """Why it needs attention, in one sentence."""
+    version: int | None
+    figures: dict[str, Any]
+    may_operate: bool
+    checkpoints: tuple[CheckpointLine, ...] = ()
+
+    @property
+    def group(self) -> str:
+        """Heading it stands under."""
+        if self.state in ATTENTION or (self.state == "CREATED" and self.reason):
+            return "attention"
+        return "stopped" if self.state in {*TERMINAL, NO_RUN} else "running"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRow:
+    """One open replay in the list of jobs."""
+
+    id: int
+    name: str
+    number: int
+    team: str
+    status: str
+    version: int
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The list of jobs."""
+
+    rows: tuple[FleetRow, ...]
+    replays: tuple[ReplayRow, ...]
+    sum: dict[str, Any]
+    teams: tuple[str, ...]
+    """Teams in which this person may deploy."""
+
+    def group(self, name: str) -> tuple[FleetRow, ...]:
+        """Rows under one heading."""
+        return tuple(row for row in self.rows if row.group == name)
+
+    @property
+    def groups(self) -> tuple[tuple[str, str, tuple[FleetRow, ...]], ...]:
+        """Headings in the order of the page."""
+        return (
+            ("attention", "Need attention", self.group("attention")),
+            ("running", "Running", self.group("running")),
+            ("stopped", "Not running", self.group("stopped")),
+        )
+
+
+def fleet(user: User) -> Fleet:
+    """Every job that this person may see, with its latest figures."""
+    jobs = list(visible_jobs(user).select_related("team").distinct())
+    runs = current_runs(job.pk for job in jobs)
+    strips = last_checkpoints([run.pk for run in runs.values()], STRIP)
+    versions = _newest_versions(job.pk for job in jobs)
+    figures = latest_fleet(job.pk for job in jobs)
+    roles = _roles(user)
+    rows = tuple(
+        _fleet_row(job, runs.get(job.pk), figures.get(str(job.pk), {}), versions, roles, strips)
+        for job in jobs
+    )
+    teams = tuple(sorted(name for name, role in roles.items() if _operates(role)))
+    return Fleet(rows, _replay_rows(jobs), figures.get("sum", {}), teams)
+
+
+def _fleet_row(
+    job: Job,
+    run: Run | None,
+    figures: dict[str, Any],
+    versions: dict[int, int],
+    roles: dict[str, str],
+    strips: dict[int, tuple[CheckpointLine, ...]],
+) -> FleetRow:
+    state = state_of(run, figures)
+    return FleetRow(
+        id=job.pk,
+        name=job.name,
+        team=job.team.name,
+        state=state,
+        since_ms=millis(run.state_since) if run else None,
+        reason=run.failure if run and state != "RUNNING" else "",
+        version=run.version.number if run else versions.get(job.pk),
+        figures=figures if run and not run.is_terminal else {},
+        may_operate=_operates(roles.get(job.team.name)),
+        checkpoints=strips.get(run.pk, ()) if run else (),
+    )
+
+
+def state_of(run: Run | None, figures: dict[str, Any]) -> str:
+    """What is shown as the state: the row's, or the socket's when that is newer news."""
+    if run is None:
+        return NO_RUN
+    if run.is_terminal:
+        return run.state
+    live = figures.get("state")
+    return str(live) if live and live != NO_RUN else run.state
+
+
+def current_runs(job_ids: Iterable[int]) -> dict[int, Run]:
+    """The newest live run of each job."""
+    runs = Run.objects.filter(job__in=list(job_ids), purpose=Run.Purpose.LIVE)
+    newest: dict[int, Run] = {}
+    for run in runs.select_related("version", "cluster").order_by("-started_at", "-id"):
+        newest.setdefault(run.job_id, run)
+    return newest
+
+
+def _newest_versions(job_ids: Iterable[int]) -> dict[int, int]:
+    pairs = JobVersion.objects.filter(job__in=list(job_ids)).order_by("number")
+    return dict(pairs.values_list("job_id", "number"))
+
+
+def _roles(user: User) -> dict[str, str]:
+    """Team name to this person's role there."""
+    if user.is_superuser:
+        return dict.fromkeys(Team.objects.values_list("name", flat=True), Role.ADMIN)
+    return dict(Membership.objects.filter(user=user).values_list("team__name", "role"))
+
+
+def _operates(role: str | None) -> bool:
+    return role is not None and RANK[Role(role)] >= RANK[Role.OPERATOR]
+
+
+def _replay_rows(jobs: list[Job]) -> tuple[ReplayRow, ...]:
+    names = {job.pk: job for job in jobs}
+    open_ones = Replay.objects.filter(job__in=names, status__in=OPEN_REPLAYS)
+    return tuple(
+        ReplayRow(
+            replay.pk,
+            f"{names[replay.job_id].name}@{replay.name}",
+            replay.number,
+            names[replay.job_id].team.name,
+            replay.status,
+            replay.version.number,
+            latest(topics.replay(replay.pk)),
+        )
+        for replay in open_ones.select_related("version")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JobFrame:
+    """What every page of one job shows: its head, its tabs, its running operations."""
+
+    job: Job
+    run: Run | None
+    state: str
+    note: str
+    figures: dict[str, Any]
+    may_operate: bool
+    operations: tuple[OperationLine, ...]
+    savepoints: int
+    versions: int
+    replays: int
+    newest_version: JobVersion | None
+    active_replay: Replay | None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a live run that has not ended."""
+        return self.run is not None and not self.run.is_terminal
+
+    @property
+    def figures_topic(self) -> str:
+        """Topic of its figures."""
+        return topics.job(self.job.pk)
+
+    @property
+    def older_code(self) -> bool:
+        """Whether a newer version than the running one is there."""
+        newest, run = self.newest_version, self.run
+        return bool(newest and run and newest.number > run.version.number)
+
+
+def job_frame(job: Job, user: User) -> JobFrame:
+    """The frame of a job that the user may see."""
+    run = current_runs([job.pk]).get(job.pk)
+    figures = latest(topics.job(job.pk)) if run and not run.is_terminal else {}
+    state = state_of(run, figures)
+    counts = Job.objects.filter(pk=job.pk).aggregate(
+        savepoints=Count("savepoints", filter=_kept(), distinct=True),
+        versions=Count("versions", distinct=True),
+        replays=Count("replays", distinct=True),
+    )
+    return JobFrame(
+        job=job,
+        run=run,
+        state=state,
+        note=str(figures.get("note") or (run.failure if run and state != "RUNNING" else "")),
+        figures=figures,
+        may_operate=allows(user, job.team, Role.OPERATOR),
+        operations=unfinished(job),
+        newest_version=job.versions.order_by("-number").first(),
+        active_replay=job.replays.filter(status__in=OPEN_REPLAYS).order_by("-number").first(),
+        **counts,
+    )
+
+
+def _kept() -> Q:
+    return ~Q(savepoints__status=Savepoint.Status.DELETED)
+
+
+@dataclass(frozen=True, slots=True)
+class JobOverview:
+    """The first page of a job."""
+
+    plan: PlanView
+    operators: dict[str, Any]
+    """Vertex id to its latest figures."""
+    checkpoints: tuple[CheckpointLine, ...]
+    events: list[dict[str, Any]]
+    last_savepoint: Savepoint | None
+    next_schedule: SavepointSchedule | None
+    control: bool = field(default=False)
+    """Whether it listens to a control stream."""
+
+    @property
+    def rows(self) -> list[tuple[Any, dict[str, Any]]]:
+        """Nodes with their figures, for the table."""
+        return [(node, self.operators.get(node.id, {})) for node in self.plan.nodes]
+
+    @property
+    def last_checkpoint(self) -> CheckpointLine | None:
+        """The newest completed one."""
+        done = (line for line in reversed(self.checkpoints) if line.status == "completed")
+        return next(done, None)
+
+
+def job_overview(job: Job, run: Run | None) -> JobOverview:
+    """The overview of a job; without a run it shows what is kept."""
+    checkpoints = last_checkpoints([run.pk], 60).get(run.pk, ()) if run else ()
+    live = run is not None and not run.is_terminal
+    return JobOverview(
+        plan=plan_view(run.plan) if run else PlanView(),
+        operators=latest(topics.operators(job.pk)) if live else {},
+        checkpoints=checkpoints,
+        events=latest(topics.events(job.pk)).get("events", []),
+        last_savepoint=job.savepoints.filter(status=Savepoint.Status.COMPLETED).first(),
+        next_schedule=job.schedules.filter(enabled=True).order_by("next_run_at").first(),
+        control=bool(job.settings.get("control_port")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One version in the list."""
+
+    version: JobVersion
+    runs: int
+    is_live: bool
+
+
+def version_rows(job: Job, run: Run | None) -> tuple[VersionRow, ...]:
+    """Every version, newest first."""
+    live = run.version_id if run and not run.is_terminal else None
+    counted: QuerySet[JobVersion] = job.versions.select_related("created_by")
+    return tuple(
+        VersionRow(version, int(version.__dict__["run_count"]), version.pk == live)
+        for version in counted.annotate(run_count=Count("runs")).order_by("-number")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """One place that the search box leads to."""
+
+    name: str
+    note: str
+    icon: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """What surrounds every page."""
+
+    jobs: int
+    open_replays: int
+    jumps: tuple[Jump, ...]
+    operations: tuple[OperationLine, ...]
+
+
+def shell(user: User) -> Shell:
+    """Counts of the navigation, places to jump to, operations that this person follows."""
+    jobs = list(visible_jobs(user).select_related("team").distinct())
+    replays = Replay.objects.filter(job__in=[job.pk for job in jobs]).select_related("job")
+    newest = list(replays.order_by("-number")[:50])
+    jumps = [
+        Jump("Jobs", "page", "jobs", "/jobs/"),
+        Jump("Replays", "page", "replay", "/replays/"),
+        Jump("Cluster", "page", "cluster", "/cluster/"),
+        *(Jump(job.name, f"job, {job.team.name}", "jobs", f"/jobs/{job.name}/") for job in jobs),
+        *(Jump(str(one), one.status, "replay", f"/replays/{one.pk}/") for one in newest),
+    ]
+    return Shell(
+        jobs=len(jobs),
+        open_replays=sum(one.status in OPEN_REPLAYS for one in newest),
+        jumps=tuple(jumps),
+        operations=unfinished_by(user),
+    )

@@ -1,0 +1,143 @@
+"""What an operation kind is made of.
+
+    Kind ──< Step       act(context)     asks engines, outside any transaction; may run again
+                        record(context)  writes rows, in the transaction that notes the step as done
+
+    a step that is not ready answers Wait; one that cannot succeed raises StepFailed, and then the
+    kind's recovery steps run, if it has any that apply, before the operation fails
+
+Guarantee   After a crash at any point the step is done again, and what it found the first time is
+            found again: ids are chosen here, derived from the operation's own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from controlplane.backends.contract import EngineBackend
+from controlplane.jobs.models import Job
+from controlplane.operations.models import Operation
+
+
+class StepFailed(Exception):
+    """The step cannot succeed; the text is the one sentence that people see."""
+
+
+class TimedOut(StepFailed):
+    """The step waited too long; what it waited for may still come."""
+
+
+class Superseded(StepFailed):
+    """Another operation ended this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The step is done; `found` is kept in the operation's result."""
+
+    found: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not yet: look again in `seconds`."""
+
+    text: str
+    seconds: float = 0.5
+
+
+Outcome = Done | Wait
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a step sees."""
+
+    operation: Operation
+    engine: EngineBackend
+    now: datetime
+
+    @property
+    def job(self) -> Job:
+        """The job that it is about."""
+        return self.operation.job
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What was asked."""
+        found: dict[str, Any] = self.operation.params
+        return found
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What the steps before found."""
+        found: dict[str, Any] = self.operation.result
+        return found
+
+    def derived_id(self, purpose: str) -> str:
+        """32 hex digits, the same each time: what the engine shall call something of ours."""
+        return uuid.uuid5(self.operation.pk, purpose).hex
+
+
+def nothing(_context: Context) -> None:
+    """Record nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a kind; its name is kept in the database, so it must not change."""
+
+    name: str
+    text: str
+    act: Callable[[Context], Outcome]
+    record: Callable[[Context], None] = nothing
+    timeout_s: float = 60.0
+
+
+class Kind:
+    """One kind of operation."""
+
+    name: str
+    steps: Sequence[Step]
+    recovery: Sequence[Step] = ()
+    """Done when a step failed and `must_recover`; then the operation fails all the same."""
+    supersedes = False
+    """Whether it ends an unfinished operation of its scope instead of being refused by it."""
+
+    def scope(self, job: Job, params: Mapping[str, Any]) -> str:
+        """What it has for itself while it runs."""
+        return f"job:{job.pk}"
+
+    def check(self, job: Job, params: Mapping[str, Any]) -> None:
+        """Refuse what cannot be begun. Raises Refused."""
+
+    def begin(self, operation: Operation, now: datetime) -> None:
+        """Write the rows that exist from the start, in its transaction."""
+
+    def must_recover(self, operation: Operation) -> bool:
+        """Whether a failure now leaves something behind that the recovery steps put right."""
+        return bool(self.recovery)
+
+    def fail(self, context: Context, failure: StepFailed) -> None:
+        """Write what the failure means, in its transaction."""
+
+    def step(self, name: str) -> Step:
+        """The step of that name."""
+        return next(step for step in (*self.steps, *self.recovery) if step.name == name)
+
+    def after(self, name: str) -> str:
+        """Name of the step that follows; empty after the last."""
+        for steps in (self.steps, self.recovery):
+            names = [step.name for step in steps]
+            if name in names:
+                return [*names, ""][names.index(name) + 1]
+        msg = f"operation {self.name} has no step {name}"
+        raise LookupError(msg)
+
+    def is_recovering(self, operation: Operation) -> bool:
+        """Whether its present step is one of recovery."""
+        return operation.step in {step.name for step in self.recovery}

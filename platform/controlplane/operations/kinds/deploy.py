@@ -1,0 +1,102 @@
+"""Deploy: start a version of a job that does not run, from nothing or from a savepoint.
+
+    upload → start → confirm
+
+Guarantee   The engine starts at most one job for it. One that is up late, after the operation gave
+            up waiting, is the job's run all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from controlplane.access.errors import Refused
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import Job, Run, RunState
+from controlplane.jobs.settings import settings_from
+from controlplane.operations.contract import Context, Kind, Step, StepFailed, Superseded, TimedOut
+from controlplane.operations.kinds import checks
+from controlplane.operations.models import Operation
+from controlplane.operations.steps import starting
+from controlplane.operations.steps.rows import restored_of, run_of, version_of
+
+
+def create_run(context: Context) -> None:
+    """The run exists from the moment that the engine has its artifact."""
+    operation = context.operation
+    run = runs.create_run(
+        context.job,
+        version_of(operation),
+        context.derived_id("run"),
+        context.now,
+        parallelism=settings_from(context.job.settings).parallelism,
+        restored_from=restored_of(operation),
+    )
+    adopt(operation, run)
+
+
+def adopt(operation: Operation, run: Run) -> None:
+    """From now on the operation is about `run`."""
+    operation.result["run"] = run.pk
+    operation.run = run
+    operation.save(update_fields=["result", "run"])
+
+
+def record_up(context: Context) -> None:
+    """Say what came out."""
+    starting.record_up(context)
+    run = run_of(context.operation)
+    source = f"from savepoint {run.restored_from_id}" if run.restored_from_id else "from nothing"
+    context.operation.result |= {
+        "text": f"{context.job.name} version {run.version.number} runs, started {source}",
+        "url": f"/jobs/{context.job.name}/",
+    }
+    context.operation.save(update_fields=["result"])
+
+
+class Deploy(Kind):
+    """Start a job."""
+
+    name = "deploy"
+    steps = (
+        Step("upload", "gives the engine the job file", starting.upload, create_run),
+        Step("start", "asks the engine to start the job", starting.start),
+        Step(
+            "confirm",
+            "waits for every task to run",
+            starting.confirm,
+            record_up,
+            timeout_s=120.0,
+        ),
+    )
+
+    def check(self, job: Job, params: Mapping[str, Any]) -> None:
+        """One run at a time, and no empty start of a job that requires state."""
+        checks.require_no_live_run(job)
+        checks.require_version(job, params["version"])
+        savepoint = checks.require_usable(job, params.get("savepoint"))
+        has_run = job.runs.filter(purpose=Run.Purpose.LIVE).exists()
+        if savepoint is None and has_run and settings_from(job.settings).require_state:
+            msg = (
+                f"{job.name} requires state, so it never starts empty: "
+                "choose a savepoint, or turn the setting off"
+            )
+            raise Refused(409, "require_state", msg, {"savepoint": msg})
+
+    def begin(self, operation: Operation, now: datetime) -> None:
+        """Note that the job is wanted."""
+        runs.want(operation.job, Job.Desired.RUNNING)
+
+    def fail(self, context: Context, failure: StepFailed) -> None:
+        """A run that cannot come up has failed, and the job is not wanted any more.
+
+        One that is only late may still come up, and one that another operation ends is its matter.
+        """
+        if "run" in context.result:
+            if isinstance(failure, TimedOut | Superseded):
+                return
+            run = run_of(context.operation)
+            runs.observe(run, RunState.FAILED, context.now, failure=str(failure))
+        runs.want(context.job, Job.Desired.STOPPED)

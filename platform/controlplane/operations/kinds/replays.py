@@ -1,0 +1,146 @@
+"""Replay: start a version from a savepoint beside the live job, or end that again.
+
+    start     upload → start → confirm       when it does not come up: withdraw → gone
+    abandon   settle → cancel → end
+
+Guarantee   The live job is not touched. Every sink of a replay writes beside its target. Of a
+            replay that does not come up nothing stays behind on the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from controlplane.access.errors import conflict
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import Job, Run, RunState
+from controlplane.operations.contract import (
+    Context,
+    Done,
+    Kind,
+    Outcome,
+    Step,
+    StepFailed,
+    Superseded,
+)
+from controlplane.operations.kinds.deploy import adopt
+from controlplane.operations.models import Operation
+from controlplane.operations.steps import ending, starting
+from controlplane.operations.steps.rows import replay_of, run_of, version_of
+from controlplane.operations.steps.settling import settle
+from controlplane.replay import lifecycle as replays
+
+
+def create_run(context: Context) -> None:
+    """The replay's run exists from the moment that the engine has its artifact."""
+    operation, replay = context.operation, replay_of(context.operation)
+    run = runs.create_run(
+        context.job,
+        version_of(operation),
+        context.derived_id("run"),
+        context.now,
+        parallelism=replay.parallelism,
+        purpose=Run.Purpose.REPLAY,
+        restored_from=replay.savepoint,
+    )
+    replay.run = run
+    replay.save(update_fields=["run"])
+    adopt(operation, run)
+
+
+def record_up(context: Context) -> None:
+    """It replays."""
+    starting.record_up(context)
+    replay = replay_of(context.operation)
+    replays.started(replay, context.now)
+    context.operation.result |= {
+        "text": f"{replay} replays from savepoint {replay.savepoint_id}",
+        "url": f"/replays/{replay.pk}/",
+    }
+    context.operation.save(update_fields=["result"])
+
+
+def withdraw(context: Context) -> Outcome:
+    """Take it back."""
+    if "run" not in context.result:
+        return Done({"ended": "CANCELED"})
+    return ending.cancel(context)
+
+
+def record_gone(context: Context) -> None:
+    """Nothing of it is left on the engine."""
+    if "run" in context.result:
+        reason = context.operation.error
+        runs.observe(run_of(context.operation), RunState.FAILED, context.now, failure=reason)
+
+
+class StartReplay(Kind):
+    """Start a replay."""
+
+    name = "start_replay"
+    steps = (
+        Step("upload", "gives the engine the job file", starting.upload, create_run),
+        Step("start", "asks the engine to start the replay", starting.start),
+        Step("confirm", "waits for every task to run", starting.confirm, record_up, 120.0),
+    )
+    recovery = (
+        Step("withdraw", "takes the replay back", withdraw),
+        Step("gone", "waits for it to be gone", ending.await_end, record_gone),
+    )
+
+    def scope(self, job: Job, params: Mapping[str, Any]) -> str:
+        """A replay has nothing of the live job for itself."""
+        return f"replay:{params['replay']}"
+
+    def fail(self, context: Context, failure: StepFailed) -> None:
+        """Say why there is no replay; one that was abandoned meanwhile ends as abandoned."""
+        if not isinstance(failure, Superseded):
+            replays.failed(replay_of(context.operation), str(failure), context.now)
+
+
+def record_abandoned(context: Context) -> None:
+    """It has ended."""
+    replay = replay_of(context.operation)
+    replays.abandoned(replay, context.now)
+    if replay.run_id:
+        ending.record_end(context)
+    context.operation.result |= {"text": f"{replay} is abandoned", "url": f"/replays/{replay.pk}/"}
+    context.operation.save(update_fields=["result"])
+
+
+class AbandonReplay(Kind):
+    """End a replay for good."""
+
+    name = "abandon_replay"
+    supersedes = True
+    steps = (
+        Step("settle", "waits for the replay's start to come to rest", settle, timeout_s=90.0),
+        Step("cancel", "asks the engine to cancel the replay", withdraw),
+        Step(
+            "end",
+            "waits for the replay to end",
+            ending.await_end,
+            record_abandoned,
+            timeout_s=120.0,
+        ),
+    )
+
+    def scope(self, job: Job, params: Mapping[str, Any]) -> str:
+        """The same as its start, which it ends."""
+        return f"replay:{params['replay']}"
+
+    def check(self, job: Job, params: Mapping[str, Any]) -> None:
+        """Only a replay that goes on can be abandoned."""
+        replay = job.replays.get(pk=params["replay"])
+        if replay.is_terminal:
+            msg = f"{replay} has ended already ({replay.get_status_display().lower()})"
+            raise conflict(msg)
+
+    def begin(self, operation: Operation, now: datetime) -> None:
+        """It is about the replay's run, if there is one yet."""
+        run = replay_of(operation).run
+        if run is not None:
+            operation.run = run
+            operation.result |= {"run": run.pk}

@@ -1,0 +1,61 @@
+"""Stop: take a savepoint after which nothing is read, then end the run.
+
+    trigger → savepoint → manifest → end
+
+Guarantee   When the savepoint fails the job runs on, and is wanted as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import Job
+from controlplane.operations.contract import Context, Kind, Step, StepFailed, Superseded
+from controlplane.operations.kinds import checks
+from controlplane.operations.kinds.savepoint import TAKE, begin_savepoint
+from controlplane.operations.models import Operation
+from controlplane.operations.steps import ending, snapshotting
+from controlplane.operations.steps.rows import old_run_of, savepoint_of
+from controlplane.snapshots.models import Savepoint
+
+END = Step("end", "waits for the job to end", ending.await_end, ending.record_end, timeout_s=120.0)
+
+
+def record_stopped(context: Context) -> None:
+    """The run has ended; say where its state is."""
+    ending.record_end(context)
+    savepoint = savepoint_of(context.operation)
+    text = f"{context.job.name} stopped with savepoint {savepoint.pk}"
+    context.operation.result |= {"text": text}
+    context.operation.save(update_fields=["result"])
+
+
+class Stop(Kind):
+    """Stop a job with a savepoint."""
+
+    name = "stop"
+    steps = (
+        Step("trigger", "asks the engine to stop with a savepoint", snapshotting.trigger_stop),
+        *TAKE,
+        Step(END.name, END.text, END.act, record_stopped, END.timeout_s),
+    )
+
+    def check(self, job: Job, params: Mapping[str, Any]) -> None:
+        """Only a running job can stop."""
+        checks.require_live_run(job, "stop")
+
+    def begin(self, operation: Operation, now: datetime) -> None:
+        """Put the savepoint into the catalogue; the job is not wanted any more."""
+        begin_savepoint(operation, Savepoint.Origin.STOP)
+        operation.result |= {"stops": True}
+        runs.want(operation.job, Job.Desired.STOPPED)
+
+    def fail(self, context: Context, failure: StepFailed) -> None:
+        """The job runs on, unless it has ended."""
+        snapshotting.fail_savepoint(context, failure)
+        run = old_run_of(context.operation)
+        if not run.is_terminal and not isinstance(failure, Superseded):
+            runs.want(context.job, Job.Desired.RUNNING)

@@ -1,0 +1,71 @@
+"""Operations as pages list them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from controlplane.jobs.models import Job
+from controlplane.operations.models import Operation
+
+TITLES = {
+    "deploy": "Start {job}",
+    "stop": "Stop {job} with a savepoint",
+    "cancel": "Cancel {job}",
+    "savepoint": "Savepoint of {job}",
+    "upgrade": "Upgrade {job}",
+    "start_replay": "Replay of {job}",
+    "abandon_replay": "Abandon replay of {job}",
+}
+UNFINISHED = (Operation.State.PENDING, Operation.State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class OperationLine:
+    """One operation, as a line and as the toast that follows it."""
+
+    id: str
+    title: str
+    state: str
+    text: str
+    error: str
+    actor: str
+    created_ms: int
+
+
+def title_of(operation: Operation) -> str:
+    """What it does, in a few words."""
+    pattern = TITLES.get(operation.kind, operation.kind.replace("_", " ").capitalize() + " {job}")
+    return pattern.format(job=operation.job.name)
+
+
+def unfinished(job: Job) -> tuple[OperationLine, ...]:
+    """What is under way on a job, newest first."""
+    return _lines(job.operations.filter(state__in=UNFINISHED))
+
+
+def unfinished_by(user: User) -> tuple[OperationLine, ...]:
+    """What this person has under way, anywhere."""
+    return _lines(Operation.objects.filter(actor=user, state__in=UNFINISHED))
+
+
+def recent(job: Job, limit: int = 8) -> tuple[OperationLine, ...]:
+    """The newest operations of a job, finished or not."""
+    return _lines(job.operations.all(), limit)
+
+
+def _lines(found: QuerySet[Operation], limit: int = 20) -> tuple[OperationLine, ...]:
+    return tuple(
+        OperationLine(
+            id=str(one.pk),
+            title=title_of(one),
+            state=one.state,
+            text=one.text,
+            error=one.error,
+            actor=one.actor.get_username() if one.actor else "schedule",
+            created_ms=int(one.created_at.timestamp() * 1000),
+        )
+        for one in found.select_related("job", "actor").order_by("-created_at")[:limit]
+    )

@@ -1,0 +1,132 @@
+"""Brings one operation on, as far as it will go.
+
+1. Take the lease, or leave the operation to whoever has it.
+2. Act: ask the engine, outside any transaction. An engine that is away is asked again later.
+3. Record: in one transaction, write the step's rows, keep what it found and enter the next step.
+4. Go on with 2 until the step waits, the operation ends, or the worker's turn is over.
+
+Guarantee   Killed anywhere, the operation goes on with the step it was at once the lease is over.
+            `act` may then run twice, `record` runs once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from controlplane.backends.errors import EngineAway, EngineError
+from controlplane.backends.registry import client_for
+from controlplane.operations import lifecycle
+from controlplane.operations.contract import (
+    Context,
+    Done,
+    Kind,
+    Outcome,
+    StepFailed,
+    TimedOut,
+    Wait,
+)
+from controlplane.operations.kinds import kind_of
+from controlplane.operations.models import Operation
+
+LEASE_S = 60.0
+"""Longer than any one call to an engine may take."""
+TURN_STEPS = 20
+"""Steps in one turn of a worker: more than any kind has, so only a fault in a kind can reach it."""
+AWAY_DELAYS_S = (0.5, 1.0, 2.0, 3.0, 5.0)
+
+Probe = Callable[[str], None]
+"""Called with a point's name: `act`, `acted`, `recorded`. Tests end the worker there."""
+
+
+def no_probe(_point: str) -> None:
+    """Watch nothing."""
+
+
+def advance(
+    operation_id: uuid.UUID, clock: Callable[[], datetime], probe: Probe = no_probe
+) -> float | None:
+    """Bring the operation on; seconds until it wants that again, None when it needs no more."""
+    operation = lifecycle.take(operation_id, clock(), LEASE_S)
+    if operation is None:
+        return None
+    try:
+        return _turn(operation, clock, probe)
+    except lifecycle.LeaseLost:
+        return None
+    finally:
+        lifecycle.release(operation)
+
+
+def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> float | None:
+    kind = kind_of(operation.kind)
+    for _ in range(TURN_STEPS):
+        lifecycle.renew(operation, clock(), LEASE_S)
+        context = Context(operation, client_for(operation.job.cluster), clock())
+        probe("act")
+        outcome = _act(kind, context)
+        probe("acted")
+        context = replace(context, now=clock())
+        if isinstance(outcome, Wait):
+            until = context.now + timedelta(seconds=outcome.seconds)
+            lifecycle.postpone(operation, outcome.text, until)
+            return outcome.seconds
+        with transaction.atomic():
+            ended = _record(kind, context, outcome)
+        probe("recorded")
+        if ended:
+            return None
+    return 0.0
+
+
+def _act(kind: Kind, context: Context) -> Outcome | StepFailed:
+    """Do the step's asking; what goes wrong becomes a value."""
+    operation = context.operation
+    step = kind.step(operation.step)
+    try:
+        outcome = step.act(context)
+    except EngineAway as error:
+        delay = AWAY_DELAYS_S[min(operation.attempt, len(AWAY_DELAYS_S) - 1)]
+        outcome = Wait(f"{error.message}; asking again", delay)
+    except EngineError as error:
+        return StepFailed(error.message)
+    except StepFailed as failed:
+        return failed
+    if isinstance(outcome, Wait) and context.now >= operation.deadline:
+        return TimedOut(f"gave up after {step.timeout_s:g} s: {outcome.text}")
+    return outcome
+
+
+def _record(kind: Kind, context: Context, outcome: Done | StepFailed) -> bool:
+    """Write down how the step went; whether the operation has ended."""
+    if isinstance(outcome, StepFailed):
+        return _record_failure(kind, context, outcome)
+    operation = context.operation
+    lifecycle.keep(operation, outcome.found)
+    kind.step(operation.step).record(context)
+    following = kind.after(operation.step)
+    if following:
+        lifecycle.enter(operation, kind.step(following), context.now)
+        return False
+    if operation.error:  # these were the steps of recovery
+        kind.fail(context, StepFailed(operation.error))
+        lifecycle.fail(operation, operation.error, context.now)
+    else:
+        lifecycle.succeed(operation, operation.result.get("text", "done"), context.now)
+    return True
+
+
+def _record_failure(kind: Kind, context: Context, failure: StepFailed) -> bool:
+    operation = context.operation
+    if kind.is_recovering(operation):
+        failure = StepFailed(f"{operation.error}; and then {failure}")
+    elif kind.must_recover(operation):
+        lifecycle.recover(operation, kind, str(failure), context.now)
+        return False
+    kind.fail(context, failure)
+    lifecycle.fail(operation, str(failure), context.now)
+    return True

@@ -1,0 +1,108 @@
+"""Steps that take a savepoint: ask for it, see it complete, read its manifest."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from controlplane.backends.contract import SavepointSummary
+from controlplane.backends.errors import UnknownTrigger
+from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
+from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_of
+from controlplane.operations.steps.starting import waiting_text
+from controlplane.snapshots import lifecycle as savepoints
+
+
+def trigger(context: Context) -> Outcome:
+    """Ask for a savepoint, once every task of the job runs."""
+    run = old_run_of(context.operation)
+    job = context.engine.job(run.engine_job_id)
+    if job.has_ended:
+        msg = f"{job.name} has ended ({job.state}): a savepoint needs a running job"
+        raise StepFailed(msg)
+    if not job.is_up:
+        return Wait(f"{waiting_text(job)}; a savepoint needs all of them")
+    context.engine.trigger_savepoint(run.engine_job_id, folder_of(context), _trigger_id(context))
+    return Done()
+
+
+def trigger_stop(context: Context) -> Outcome:
+    """Ask the job to stop with a savepoint, once every task of it runs."""
+    run = old_run_of(context.operation)
+    job = context.engine.job(run.engine_job_id)
+    if job.has_ended:
+        return _already_stopped(context, job.state)
+    if not job.is_up:
+        return Wait(f"{waiting_text(job)}; stopping with a savepoint needs all of them")
+    drain = bool(context.params.get("drain"))
+    context.engine.stop(run.engine_job_id, folder_of(context), _trigger_id(context), drain=drain)
+    return Done()
+
+
+def _already_stopped(context: Context, state: str) -> Outcome:
+    """It may have stopped for an earlier try, whose answer was lost."""
+    if _find(context):
+        return Done()
+    msg = f"{context.job.name} has ended ({state}): there is nothing to stop"
+    raise StepFailed(msg)
+
+
+def await_savepoint(context: Context) -> Outcome:
+    """See the savepoint complete."""
+    run = old_run_of(context.operation)
+    try:
+        status = context.engine.savepoint_status(run.engine_job_id, _trigger_id(context))
+    except UnknownTrigger:
+        return _after_forgetting(context)
+    if status.failure:
+        msg = f"the savepoint of {context.job.name} failed: {status.failure}"
+        raise StepFailed(msg)
+    if not status.done:
+        return Wait("waits for every task to write its part")
+    return Done({"location": status.location})
+
+
+def _after_forgetting(context: Context) -> Outcome:
+    """The engine's trigger ids died with its job manager: look for the savepoint, or ask again."""
+    if found := _find(context):
+        return Done({"location": found})
+    ask = trigger_stop if context.result.get("stops") else trigger
+    outcome = ask(context)
+    return outcome if isinstance(outcome, Wait) else Wait("the engine forgot it: asked again", 1.0)
+
+
+def _find(context: Context) -> str:
+    """The savepoint in the operation's own folder, if there is one that is complete."""
+    folder, run = folder_of(context), old_run_of(context.operation)
+    for location in context.engine.savepoint_locations(run.engine_job_id):
+        if location.removeprefix("file://").startswith(f"{folder}/"):
+            return location
+    complete = sorted(Path(folder).glob("*/_metadata"))
+    return str(complete[0].parent) if complete else ""
+
+
+def read_manifest(context: Context) -> Outcome:
+    """Read what the savepoint says of itself."""
+    summary = asdict(context.engine.savepoint(context.result["location"]))
+    position = summary["event_time"]
+    return Done({"summary": summary | {"event_time": position and position.isoformat()}})
+
+
+def record_savepoint(context: Context) -> None:
+    """Complete its row in the catalogue."""
+    kept = dict(context.result["summary"])
+    if kept["event_time"]:
+        kept["event_time"] = datetime.fromisoformat(kept["event_time"])
+    kept["location"] = context.result["location"]
+    savepoint = savepoint_of(context.operation)
+    savepoints.complete(savepoint, SavepointSummary(**kept), context.now)
+
+
+def fail_savepoint(context: Context, failure: StepFailed) -> None:
+    """Note why there is none, unless there is."""
+    savepoints.fail(savepoint_of(context.operation), str(failure), context.now)
+
+
+def _trigger_id(context: Context) -> str:
+    return context.operation.pk.hex

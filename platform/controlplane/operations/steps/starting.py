@@ -1,0 +1,101 @@
+"""Steps that start a run: give the engine the artifact, ask for the job, see it come up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.backends.contract import SETTING_SHADOW, EngineJob, Start
+from controlplane.backends.errors import UnknownJob
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import JobVersion, Run
+from controlplane.jobs.settings import settings_from
+from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
+from controlplane.operations.steps.rows import run_of, version_of
+from controlplane.replay.models import Replay
+
+
+def upload(context: Context) -> Outcome:
+    """Give the engine the artifact of the version that is asked for."""
+    return upload_version(context, version_of(context.operation))
+
+
+def upload_version(context: Context, version: JobVersion) -> Outcome:
+    """Give the engine the artifact of `version`; again does no harm."""
+    if not version.artifact.exists():
+        msg = f"the file of {version} is gone from {version.artifact.parent}: upload it again"
+        raise StepFailed(msg)
+    return Done({"artifact": context.engine.upload(version.filename, version.artifact)})
+
+
+def check(context: Context) -> Outcome:
+    """Let the engine build the graph, so that a bad file is found before anything is stopped."""
+    settings = settings_from(context.job.settings)
+    context.engine.check(context.result["artifact"], settings.arguments, settings.parallelism)
+    return Done()
+
+
+def start(context: Context) -> Outcome:
+    """Ask for the job, unless an earlier try came through."""
+    run = run_of(context.operation)
+    if _look(context, run) is None:
+        context.engine.start(request_of(run, context.result["artifact"]))
+    return Done()
+
+
+def request_of(run: Run, artifact_id: str) -> Start:
+    """What the engine is asked to start for `run`."""
+    settings = settings_from(run.job.settings)
+    return Start(
+        artifact_id=artifact_id,
+        engine_job_id=run.engine_job_id,
+        parallelism=run.parallelism,
+        arguments=settings.arguments,
+        settings=settings.for_engine(run_name(run)) | _sinks(run),
+        savepoint_path=run.restored_path,
+    )
+
+
+def run_name(run: Run) -> str:
+    """What the engine calls it: the job's name, or `<job>@r-7` for a replay."""
+    if run.purpose == Run.Purpose.REPLAY:
+        return str(Replay.objects.get(run=run))
+    return run.job.name
+
+
+def _sinks(run: Run) -> dict[str, str]:
+    if run.purpose == Run.Purpose.REPLAY:
+        return {SETTING_SHADOW: Replay.objects.get(run=run).name}
+    return {}
+
+
+def confirm(context: Context) -> Outcome:
+    """See the job come up with every task."""
+    run = run_of(context.operation)
+    job = context.engine.job(run.engine_job_id)
+    if job.state in {"FAILED", "CANCELED"}:
+        reason = job.failure or "the engine gave no reason"
+        msg = f"{job.name} did not start: {reason}"
+        raise StepFailed(msg)
+    if job.is_up or job.state == "FINISHED":
+        return Done({"state": job.state, "plan": dict(job.plan), "up": True})
+    return Wait(waiting_text(job))
+
+
+def waiting_text(job: EngineJob) -> str:
+    """Why it is not up yet."""
+    if job.waiting_for:
+        return f"{job.name} {job.waiting_for}"
+    return f"{job.name} is {job.state}, {job.tasks_running} of {job.tasks_total} tasks run"
+
+
+def record_up(context: Context) -> None:
+    """The run is up."""
+    found: dict[str, Any] = context.result
+    runs.observe(run_of(context.operation), found["state"], context.now, plan=found["plan"])
+
+
+def _look(context: Context, run: Run) -> EngineJob | None:
+    try:
+        return context.engine.job(run.engine_job_id)
+    except UnknownJob:
+        return None

@@ -1,0 +1,196 @@
+"""What people do with replays, and what the collector tells of them.
+
+Errors   Refused, with one sentence.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+
+from controlplane.access.errors import Refused, conflict
+from controlplane.access.lookup import require
+from controlplane.access.models import Role
+from controlplane.audit.record import record
+from controlplane.backends.contract import Preflight, Start
+from controlplane.backends.errors import EngineAway, EngineError
+from controlplane.backends.registry import client_for
+from controlplane.jobs.actions import check_typed
+from controlplane.jobs.models import Job, JobVersion
+from controlplane.jobs.settings import checked_parallelism, settings_from
+from controlplane.operations.models import Operation
+from controlplane.operations.start import start_operation
+from controlplane.replay import lifecycle, progress
+from controlplane.replay.models import Replay
+from controlplane.replay.progress import Progress, Sample
+from controlplane.snapshots.models import Savepoint
+
+MAX_OPEN = 10
+"""Replays of one job at a time: each needs slots of its own, and nobody can follow more."""
+
+
+def plan_preflight(
+    job: Job, actor: User, savepoint: Savepoint, version: JobVersion, parallelism: int
+) -> Preflight:
+    """What a replay would restore; the engine builds the graph and reads the savepoint. Viewer."""
+    require(actor, job, Role.VIEWER)
+    _check_fit(job, savepoint, version)
+    settings, engine = settings_from(job.settings), client_for(job.cluster)
+    try:
+        artifact_id = engine.upload(version.filename, version.artifact)
+        return engine.preflight(
+            Start(
+                artifact_id=artifact_id,
+                engine_job_id="",
+                parallelism=checked_parallelism(parallelism),
+                arguments=settings.arguments,
+                settings=settings.for_engine(job.name),
+                savepoint_path=savepoint.location,
+            )
+        )
+    except EngineAway as error:
+        raise Refused(502, "engine", error.message) from error
+    except EngineError as error:
+        raise conflict(error.message) from error
+
+
+def start_replay(
+    job: Job,
+    actor: User,
+    savepoint: Savepoint,
+    version: JobVersion,
+    parallelism: int,
+    idempotency_key: str = "",
+) -> tuple[Replay, Operation]:
+    """Replay `version` from `savepoint` beside the live job. Operator."""
+    require(actor, job, Role.OPERATOR)
+    _check_fit(job, savepoint, version)
+    subtasks = checked_parallelism(parallelism)
+    with transaction.atomic():
+        earlier = Operation.objects.filter(idempotency_key=idempotency_key or None).first()
+        if earlier and "replay" in earlier.params and earlier.job_id == job.pk:
+            return Replay.objects.get(pk=earlier.params["replay"]), earlier
+        if job.replays.exclude(status__in=lifecycle.ENDED).count() >= MAX_OPEN:
+            msg = f"{job.name} has {MAX_OPEN} replays going on: abandon one first"
+            raise conflict(msg)
+        replay = _create(job, actor, savepoint, version, subtasks)
+        params = {"replay": replay.pk, "version": version.pk, "savepoint": savepoint.pk}
+        operation = start_operation("start_replay", job, actor, params, idempotency_key)
+    return replay, operation
+
+
+def abandon_replay(
+    replay: Replay, actor: User, typed_name: str, idempotency_key: str = ""
+) -> Operation:
+    """End a replay for good; what it wrote beside the targets stays. Operator."""
+    require(actor, replay.job, Role.OPERATOR)
+    check_typed(typed_name, replay.name)
+    params = {"replay": replay.pk}
+    return start_operation("abandon_replay", replay.job, actor, params, idempotency_key)
+
+
+@transaction.atomic
+def record_sample(
+    replay: Replay,
+    wall: datetime,
+    event_time: datetime | None,
+    live_event_time: datetime | None,
+    pending_rows: int | None = None,
+    rate: float | None = None,
+) -> Progress:
+    """Keep where replay and live job stood, and work out how it is doing. For the collector."""
+    fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
+    sample = Sample(_ms(wall) or 0, _ms(event_time), _ms(live_event_time), pending_rows)
+    samples = [*map(_sample, fresh.samples), sample][-progress.SAMPLES_KEPT :]
+    found = progress.assess(samples)
+    _keep(fresh, samples, found, wall, event_time, live_event_time)
+    if found.caught_up:
+        lifecycle.caught_up(fresh, wall)
+    _tell(fresh, sample, found, rate)
+    return found
+
+
+def _check_fit(job: Job, savepoint: Savepoint, version: JobVersion) -> None:
+    if savepoint.job_id != job.pk or version.job_id != job.pk:
+        msg = f"savepoint and version must be those of {job.name}: choose again"
+        raise conflict(msg)
+    if savepoint.status != Savepoint.Status.COMPLETED:
+        msg = (
+            f"savepoint {savepoint.pk} cannot be replayed from: "
+            f"it is {savepoint.get_status_display().lower()}; choose a complete one"
+        )
+        raise conflict(msg)
+
+
+def _create(
+    job: Job, actor: User, savepoint: Savepoint, version: JobVersion, parallelism: int
+) -> Replay:
+    newest = Replay.objects.aggregate(newest=Max("number"))["newest"] or 0
+    replay = Replay.objects.create(
+        number=newest + 1,
+        job=job,
+        savepoint=savepoint,
+        version=version,
+        parallelism=parallelism,
+        status=Replay.Status.STARTING,
+        event_time_start=savepoint.event_time,
+        created_by=actor,
+    )
+    after = {"savepoint": savepoint.pk, "version": version.number, "parallelism": parallelism}
+    record(actor, "replay.create", str(replay), job=job, after=after)
+    return replay
+
+
+def _keep(
+    replay: Replay,
+    samples: list[Sample],
+    found: Progress,
+    wall: datetime,
+    event_time: datetime | None,
+    live_event_time: datetime | None,
+) -> None:
+    replay.samples = [[s.wall_ms, s.replay_ms, s.live_ms, s.pending_rows] for s in samples]
+    last = samples[-1]
+    if last.replay_ms is not None and last.live_ms is not None:
+        point = [last.wall_ms, last.replay_ms, last.live_ms]
+        replay.history = progress.thin([*replay.history, point])
+    replay.event_time_now = event_time or replay.event_time_now
+    replay.live_event_time = live_event_time or replay.live_event_time
+    replay.speed, replay.note = found.speed, found.note[:500]
+    replay.eta_low = _later(wall, found.eta_low_s)
+    replay.eta_high = _later(wall, found.eta_high_s)
+    fields = ("samples", "history", "event_time_now", "live_event_time", "speed", "note")
+    replay.save(update_fields=[*fields, "eta_low", "eta_high"])
+
+
+def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -> None:
+    lifecycle.tell(
+        replay,
+        event_ms=sample.replay_ms,
+        live_ms=sample.live_ms,
+        delay_ms=found.gap_ms,
+        speed=found.speed,
+        rate=rate,
+        pct=progress.percent(_ms(replay.event_time_start), sample),
+        eta_low_s=found.eta_low_s,
+        eta_high_s=found.eta_high_s,
+    )
+
+
+def _sample(kept: list[int | None]) -> Sample:
+    wall_ms, replay_ms, live_ms, pending_rows = kept
+    return Sample(wall_ms or 0, replay_ms, live_ms, pending_rows)
+
+
+def _ms(at: datetime | None) -> int | None:
+    return None if at is None else int(at.astimezone(UTC).timestamp() * 1000)
+
+
+def _later(wall: datetime, seconds: float | None) -> datetime | None:
+    """That many seconds later; None for what lies too far ahead to be a date."""
+    if seconds is None or seconds > 10 * 365 * 86_400:
+        return None
+    return wall + timedelta(seconds=seconds)

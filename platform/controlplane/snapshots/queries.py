@@ -1,0 +1,143 @@
+"""Checkpoints, savepoints and schedules as pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+
+from django.db.models import Count, F, Q, Window
+from django.db.models.functions import RowNumber
+
+from controlplane.jobs.models import Job
+from controlplane.snapshots.models import Checkpoint, Savepoint, SavepointSchedule
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointLine:
+    """One checkpoint, with the field names of the topic `job.<id>.ckpt`."""
+
+    run: int
+    checkpoint: int
+    kind: str
+    status: str
+    trigger_ms: int
+    dur_ms: int | None
+    bytes: int | None
+    failure: str
+    path: str = ""
+
+    @property
+    def end_ms(self) -> int | None:
+        """When it was complete or given up."""
+        return None if self.dur_ms is None else self.trigger_ms + self.dur_ms
+
+
+def _line(row: Checkpoint) -> CheckpointLine:
+    return CheckpointLine(
+        run=row.run_id,
+        checkpoint=row.engine_checkpoint_id,
+        kind=row.kind,
+        status=row.status,
+        trigger_ms=int(row.trigger_at.timestamp() * 1000),
+        dur_ms=row.duration_ms,
+        bytes=row.size_bytes,
+        failure=row.failure,
+        path=row.external_path,
+    )
+
+
+def last_checkpoints(run_ids: Sequence[int], n: int) -> dict[int, tuple[CheckpointLine, ...]]:
+    """The newest `n` of each run, oldest first."""
+    order = [F("trigger_at").desc(), F("engine_checkpoint_id").desc()]
+    numbered = Checkpoint.objects.filter(run__in=run_ids).annotate(
+        place=Window(RowNumber(), partition_by=[F("run")], order_by=order)
+    )
+    found: dict[int, list[CheckpointLine]] = {}
+    for row in numbered.filter(place__lte=n).order_by("trigger_at", "engine_checkpoint_id"):
+        found.setdefault(row.run_id, []).append(_line(row))
+    return {run: tuple(lines) for run, lines in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointHistory:
+    """The page of checkpoints."""
+
+    lines: tuple[CheckpointLine, ...]
+    """Newest first."""
+    completed: int
+    failed: int
+    p50_ms: float | None
+    p99_ms: float | None
+
+    @property
+    def oldest_first(self) -> list[CheckpointLine]:
+        """For the strip."""
+        return list(reversed(self.lines))
+
+    @property
+    def last(self) -> CheckpointLine | None:
+        """The newest completed one."""
+        return next((line for line in self.lines if line.status == "completed"), None)
+
+
+def checkpoint_history(job: Job, limit: int = 100) -> CheckpointHistory:
+    """The newest checkpoints of a job's live runs, across engines and attempts."""
+    rows = Checkpoint.objects.filter(run__job=job, run__purpose="live")
+    counts = rows.aggregate(
+        completed=Count("id", filter=Q(status=Checkpoint.Status.COMPLETED)),
+        failed=Count("id", filter=Q(status=Checkpoint.Status.FAILED)),
+    )
+    lines = tuple(_line(row) for row in rows[:limit])
+    times = sorted(line.dur_ms for line in lines if line.dur_ms is not None)
+    cuts = quantiles(times, n=100, method="inclusive") if len(times) > 1 else []
+    return CheckpointHistory(
+        lines,
+        counts["completed"],
+        counts["failed"],
+        cuts[49] if cuts else None,
+        cuts[98] if cuts else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointRow:
+    """One savepoint in the catalogue."""
+
+    savepoint: Savepoint
+    number: int
+    used_by: tuple[str, ...]
+    event_ms: int | None
+
+    @property
+    def usable(self) -> bool:
+        """Whether a job can be started from it."""
+        return self.savepoint.status == Savepoint.Status.COMPLETED
+
+
+def savepoint_rows(job: Job, limit: int = 200) -> tuple[SavepointRow, ...]:
+    """The catalogue of a job, newest first."""
+    found = (
+        job.savepoints.exclude(status=Savepoint.Status.DELETED)
+        .select_related("version", "created_by", "run__version")
+        .prefetch_related("replays", "restored_runs__replay")
+        .order_by("-created_at", "-id")[:limit]
+    )
+    return tuple(_savepoint_row(savepoint) for savepoint in found)
+
+
+def _savepoint_row(savepoint: Savepoint) -> SavepointRow:
+    replays = [replay.name for replay in savepoint.replays.all()]
+    starts = [f"run {run.pk}" for run in savepoint.restored_runs.all() if run.purpose == "live"]
+    event = savepoint.event_time
+    return SavepointRow(
+        savepoint,
+        savepoint.pk,
+        (*replays, *starts),
+        None if event is None else int(event.timestamp() * 1000),
+    )
+
+
+def schedules(job: Job) -> tuple[SavepointSchedule, ...]:
+    """Its schedules, the next due first."""
+    return tuple(job.schedules.select_related("created_by").order_by("-enabled", "next_run_at"))
