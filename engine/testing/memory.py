@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
 from weakref import WeakValueDictionary
 
 import polars as pl
@@ -81,16 +80,14 @@ class _MemoryReader(SplitReader):
 class OutputTables:
     """What the sinks of a job have made visible. Pickles by reference, so attempts share it."""
 
-    _all: ClassVar[WeakValueDictionary[int, OutputTables]] = WeakValueDictionary()
-
     def __init__(self) -> None:
         self.committed: dict[str, list[pl.DataFrame]] = {}
         """Rows by committable."""
         self.staged: dict[str, list[pl.DataFrame]] = {}
-        self._all[id(self)] = self
+        _TABLES[id(self)] = self
 
     def __reduce__(self) -> tuple[Callable[[int], OutputTables], tuple[int]]:
-        return OutputTables._all.__getitem__, (id(self),)
+        return _known_tables, (id(self),)
 
     def sink(self, name: str) -> Sink:
         """A sink into the table of this name."""
@@ -122,6 +119,13 @@ class OutputTables:
         """Drop what a table has staged and nobody will commit."""
         for committable in [key for key in self.staged if key.startswith(f"{name}/")]:
             del self.staged[committable]
+
+
+_TABLES: WeakValueDictionary[int, OutputTables] = WeakValueDictionary()
+
+
+def _known_tables(id_: int) -> OutputTables:
+    return _TABLES[id_]
 
 
 class _TableSink(Sink):
