@@ -98,13 +98,16 @@ class BoundValueState(ValueState[T]):
         self._changes: dict[Key, Any] = {}
 
     def get(self) -> T:
+        """The value of the current key, or the default."""
         value: T = self._values.get(self._current.key, self.default)
         return value
 
     def set(self, value: T) -> None:
+        """Set the value of the current key."""
         self._values[self._current.key] = self._changes[self._current.key] = value
 
     def clear(self) -> None:
+        """Forget the value of the current key."""
         self._values.pop(self._current.key, None)
         self._changes[self._current.key] = DELETED
 
@@ -125,7 +128,7 @@ class FunctionContext:
     """The event time of the row; None on a stream without event time."""
 
 
-class StatefulFunction(ABC):
+class StatefulFunction(ABC):  # noqa: B024  nothing is abstract here, and none is made of it
     """Root of the functions that run on keyed streams."""
 
 

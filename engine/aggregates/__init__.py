@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from engine.aggregates.declared import Aggregation, AggregationKind, count, max, mean, min, sum
+from engine.aggregates.declared import (  # written agg.sum, so they may be named as built-ins
+    Aggregation,
+    AggregationKind,
+    count,
+    max,  # noqa: A004
+    mean,
+    min,  # noqa: A004
+    sum,  # noqa: A004
+)
 from engine.aggregates.partials import ROWS, Partials
 
 __all__ = [

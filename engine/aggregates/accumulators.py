@@ -53,15 +53,19 @@ class Count(Accumulator):
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
+        """Names and types of the partial columns."""
         return {self.name: pl.Int64()}
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        """Turn the values of single rows into partial columns."""
         return [values.is_not_null().cast(pl.Int64).alias(self.name)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        """Aggregations that merge the partial columns of a group."""
         return [pl.col(self.name).sum()]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
+        """The value of the aggregate, one per partial."""
         return frame.get_column(self.name)
 
 
@@ -70,15 +74,19 @@ class WholeSum(Accumulator):
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
+        """Names and types of the partial columns."""
         return {self.name: pl.Int64()}
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        """Turn the values of single rows into partial columns."""
         return [values.cast(pl.Int64).fill_null(0).alias(self.name)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        """Aggregations that merge the partial columns of a group."""
         return [pl.col(self.name).sum()]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
+        """The value of the aggregate, one per partial."""
         return frame.get_column(self.name)
 
 
@@ -92,20 +100,24 @@ class ExactSum(Accumulator):
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
+        """Names and types of the partial columns."""
         limbs = {limb: pl.Int64() for limb in self._limbs}
         return limbs | {self._special: pl.Float64(), self._rest: pl.Binary()}
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        """Turn the values of single rows into partial columns."""
         parts = exact.split(values.cast(pl.Float64))
         return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        """Aggregations that merge the partial columns of a group."""
         sums = [pl.col(name).sum() for name in (*self._limbs, self._special)]
         if frame.get_column(self._rest).null_count() == frame.height:
             return sums
         return [*sums, pl.col(self._rest).drop_nulls()]
 
     def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Bring reduced columns into their lasting form."""
         if self._rest in frame.columns:
             rest = exact.add_rests(frame.get_column(self._rest))
         else:
@@ -117,6 +129,7 @@ class ExactSum(Accumulator):
         )
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
+        """The value of the aggregate, one per partial."""
         limbs = [frame.get_column(limb) for limb in self._limbs]
         special, rest = frame.get_column(self._special), frame.get_column(self._rest)
         return exact.result(limbs, special, rest).alias(self.name)
@@ -132,18 +145,23 @@ class Mean(Accumulator):
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
+        """Names and types of the partial columns."""
         return {**self._sum.columns, **self._count.columns}
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        """Turn the values of single rows into partial columns."""
         return [*self._sum.lift(values), *self._count.lift(values)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        """Aggregations that merge the partial columns of a group."""
         return [*self._sum.reduce(frame), *self._count.reduce(frame)]
 
     def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Bring reduced columns into their lasting form."""
         return self._sum.finish(frame)
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
+        """The value of the aggregate, one per partial."""
         count = self._count.result(frame)
         total = self._sum.result(frame).cast(pl.Float64)
         # 0 / 0 would be NaN, which is not the same as "no value".
@@ -160,16 +178,20 @@ class Extreme(Accumulator):
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
+        """Names and types of the partial columns."""
         return {self.name: self._dtype}
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
+        """Turn the values of single rows into partial columns."""
         # Adding zero turns -0.0 into 0.0: equal values must not differ in their bits.
         values = values + 0.0 if values.dtype.is_float() else values
         return [values.cast(self._dtype).alias(self.name)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
+        """Aggregations that merge the partial columns of a group."""
         column = pl.col(self.name)
         return [column.max() if self._largest else column.min()]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
+        """The value of the aggregate, one per partial."""
         return frame.get_column(self.name)

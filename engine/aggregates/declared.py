@@ -48,7 +48,8 @@ class Aggregation:
                 return Extreme(name, dtype, largest=self.kind is AggregationKind.MAX)
 
     def __str__(self) -> str:
-        return f"{self.kind}({self.of})"
+        of = "" if self.of.meta.is_literal() else str(self.of)
+        return f"{self.kind}({of})"
 
 
 def _sum_of(kind: AggregationKind, name: str, dtype: pl.DataType) -> type[ExactSum | WholeSum]:
@@ -74,7 +75,7 @@ def count(of: str | pl.Expr | None = None) -> Aggregation:
     """How many rows; or how many values that are not null.
 
     >>> str(count()), str(count("delay"))
-    ('count(1)', 'count(col("delay"))')
+    ('count()', 'count(col("delay"))')
     """
     return Aggregation(AggregationKind.COUNT, pl.lit(1) if of is None else _expression(of))
 

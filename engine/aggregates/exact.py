@@ -108,12 +108,12 @@ def result(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> p
 
 def _rounded(row: tuple[int, int, int, int, bytes | None]) -> float:
     low, next_low, middle, top, rest = row
-    whole = (((top << LIMB_BITS) + middle << LIMB_BITS) + next_low << LIMB_BITS) + low
+    whole: int = (((top << LIMB_BITS) + middle << LIMB_BITS) + next_low << LIMB_BITS) + low
     if rest is None:
-        return whole / 2**96
+        return whole / (1 << 96)
     total = (whole << _DEPTH - 96) + _decode(rest)
     try:
-        return total / 2**_DEPTH
+        return total / (1 << _DEPTH)
     except OverflowError:
         return math.inf if total > 0 else -math.inf
 
@@ -121,7 +121,7 @@ def _rounded(row: tuple[int, int, int, int, bytes | None]) -> float:
 def _whole(value: float) -> int:
     """A finite float in units of 2^-1074."""
     numerator, denominator = value.as_integer_ratio()
-    return numerator * (2**_DEPTH // denominator)
+    return numerator * ((1 << _DEPTH) // denominator)
 
 
 def _encode(number: int) -> bytes:

@@ -1,8 +1,8 @@
 """Partials: the columns that a window aggregate keeps per key and slice, and how they combine.
 
-    rows      (keys, event_time, …)         --of_rows--> partials, one row per (key, slice)
-    partials  (keys, slice_end, <partials>) --merge-->   the same with one row per (key, slice)
-    partials                                --results--> (keys, slice_end, one column an aggregate)
+rows      (keys, event_time, …)         --of_rows--> partials, one row per (key, slice)
+partials  (keys, slice_end, <partials>) --merge-->   the same with one row per (key, slice)
+partials                                --results--> (keys, slice_end, one column an aggregate)
 """
 
 from __future__ import annotations

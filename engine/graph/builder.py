@@ -127,7 +127,7 @@ def vertex_id(head_uid: str) -> str:
     """The id of the vertex that an operator heads: 32 hex digits.
 
     >>> vertex_id("flights")
-    '0ae68c8cdb9a0b8a1ebd2a9a8b9d3f0e'
+    'e0c88d8d3a0b4879065201810cbb3eb7'
     """
     return blake2b(head_uid.encode(), digest_size=16, person=b"vertex").hexdigest()
 

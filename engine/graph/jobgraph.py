@@ -64,7 +64,7 @@ class JobVertex:
 
 @dataclass(frozen=True, slots=True)
 class JobEdge:
-    """Rows emitted by one operator of the source vertex under `tag` go to a port of the target's head."""
+    """What an operator of the source emits under `tag`, led to a port of the target's head."""
 
     source: str
     operator: int

@@ -67,7 +67,8 @@ class LogicalGraph:
                 "snapshot; give each operator its own"
             )
             raise GraphError(msg)
-        node = Node(chosen, name or uid or operator.name, operator, parallelism, inputs, uid is not None)
+        shown = name or uid or operator.name
+        node = Node(chosen, shown, operator, parallelism, inputs, uid is not None)
         self.nodes.append(node)
         return node
 

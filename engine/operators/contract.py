@@ -53,7 +53,7 @@ class Operator(ABC):
 
     @property
     def states(self) -> Sequence[StateDescriptor]:
-        """Every state this operator keeps; empty for a stateless one. Known when the graph is built."""
+        """Every state it keeps; none for a stateless one. Known when the graph is built."""
         return ()
 
     def open(self, ctx: Context) -> None:

@@ -21,6 +21,7 @@ class Filter(Operator):
         self.predicate = predicate
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Keep the rows that the predicate is true for."""
         try:
             kept = frame.filter(self.predicate)
         except pl.exceptions.PolarsError as error:
@@ -29,4 +30,5 @@ class Filter(Operator):
         ctx.emit(kept)
 
     def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
         return {"keeps": str(self.predicate)}

@@ -20,7 +20,9 @@ class KeyBy(Operator):
         self.keys = tuple(keys)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Hash the keys of a batch."""
         ctx.emit(frame.with_columns(key_groups(frame, self.keys, ctx.max_parallelism)))
 
     def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
         return {"keys": ", ".join(self.keys)}

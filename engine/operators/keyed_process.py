@@ -90,7 +90,7 @@ class _StatefulOperator(Operator):
         distinct = dict.fromkeys(keys)
         return {
             name: BoundValueState(
-                declared[name], cast(ValueHandle, ctx.state(descriptor)), distinct, current
+                declared[name], cast("ValueHandle", ctx.state(descriptor)), distinct, current
             )
             for name, descriptor in self._descriptors.items()
         }
@@ -129,7 +129,7 @@ class KeyedProcess(_StatefulOperator):
         return self._key_names
 
     def _process(self, function: StatefulFunction, port: int) -> Process:
-        return cast(KeyedProcessFunction, function).process
+        return cast("KeyedProcessFunction", function).process
 
 
 class CoProcess(_StatefulOperator):
@@ -152,5 +152,5 @@ class CoProcess(_StatefulOperator):
         return self._sides[port]
 
     def _process(self, function: StatefulFunction, port: int) -> Process:
-        co = cast(CoProcessFunction, function)
+        co = cast("CoProcessFunction", function)
         return co.process_right if port else co.process_left

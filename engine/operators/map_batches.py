@@ -24,12 +24,15 @@ class MapBatches(Operator):
 
     name: ClassVar[str] = "map_batches"
 
-    def __init__(self, function: FrameFunction, label: str, schema: Mapping[str, pl.DataType]) -> None:
+    def __init__(
+        self, function: FrameFunction, label: str, schema: Mapping[str, pl.DataType]
+    ) -> None:
         self.function = function
         self.label = label
         self.schema = dict(schema)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Call the function, and check what it gives."""
         ctx.emit(self._checked(frame, self._called(frame)))
 
     def _called(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -48,8 +51,8 @@ class MapBatches(Operator):
         lost = [name for name in frame.columns if name in _lost(outcome)]
         if lost and outcome.height != frame.height:
             msg = (
-                f"map_batches {self.label!r} lost {', '.join(lost)} and changed the number of rows: "
-                f"{frame.height} in, {outcome.height} out; keep these columns"
+                f"map_batches {self.label!r} lost {', '.join(lost)} and changed the number of "
+                f"rows: {frame.height} in, {outcome.height} out; keep these columns"
             )
             raise FunctionError(msg)
         outcome = outcome.with_columns(frame.get_column(name) for name in lost)
@@ -63,6 +66,7 @@ class MapBatches(Operator):
         return outcome.select(*self.schema, *(name for name in _kept(outcome, self.schema)))
 
     def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
         return {"function": self.label}
 
 

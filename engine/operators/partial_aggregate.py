@@ -3,7 +3,7 @@
     rows of a batch --slice by event time, group--> one partial per (key, slice) --> hash edge
 
 Shapes   in   rows with `event_time`
-         out  (key_group, keys…, slice_end, <partials>, partial.rows); late rows, whole, under "late"
+         out  (key_group, keys…, slice_end, <partials>, partial.rows); late rows under "late"
 Late     a row is late when its own split's watermark had reached the end of its window, or when
          this operator's had, which differs only after a split was idle.
 Cost     what crosses the shuffle is one row per key and slice of a batch, so a hot key costs no
@@ -44,6 +44,7 @@ class PartialAggregate(Operator):
         self.partials = partials
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Set late rows aside, and gather the others per key and slice."""
         ends = frame.select(self.window.slice_end().alias(SLICE_END)).to_series()
         late = self._late(frame, ends, ctx)
         if late.any():
@@ -71,4 +72,5 @@ class PartialAggregate(Operator):
             raise FunctionError(msg) from error
 
     def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
         return {"keys": ", ".join(self.keys), "window": str(self.window)}

@@ -26,10 +26,12 @@ class Project(Operator):
         self.columns = tuple(columns)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Evaluate all expressions on one batch."""
         ctx.emit(evaluate(frame, self._apply, self.step))
 
     def _apply(self, frame: pl.DataFrame) -> pl.DataFrame:
         return frame.with_columns(*self.expressions).select(self.columns)
 
     def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
         return {"columns": ", ".join(self.columns)}

@@ -69,6 +69,7 @@ class FilterRows(_RecordOperator):
     name: ClassVar[str] = "filter"
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Call the function once per row."""
         out = RowsOut(f"{self.name} {self.label!r}", self.schema)
         kept = []
         with out.explained():

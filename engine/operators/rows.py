@@ -59,7 +59,9 @@ class RowsOut:
             raise
         except Exception as error:
             what = f"raised {type(error).__name__}: {error}"
-            raise FunctionError(self._fault(what, "fix the function or filter such rows")) from error
+            raise FunctionError(
+                self._fault(what, "fix the function or filter such rows")
+            ) from error
 
     def frame(self, source: pl.DataFrame) -> pl.DataFrame:
         """All rows, with the reserved columns of the batch they were made from."""

@@ -47,6 +47,7 @@ class WindowAggregate(Operator):
 
     @property
     def states(self) -> Sequence[StateDescriptor]:
+        """One state of runs: the partials per slice."""
         return (self._slices,)
 
     @property
@@ -57,9 +58,11 @@ class WindowAggregate(Operator):
         return {**self._slices.keys, **bounds, **results, EVENT_TIME: pl.Int64()}
 
     def open(self, ctx: Context) -> None:
+        """Tell the state how partials merge."""
         self._runs(ctx).merge_with(self.partials.merge)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Keep partials of windows that have not fired."""
         fired = frame.get_column(SLICE_END) <= ctx.watermark
         if fired.any():
             ctx.count(LATE_ROWS, int(frame.get_column(ROWS).filter(fired).sum()))
@@ -67,12 +70,13 @@ class WindowAggregate(Operator):
         self._runs(ctx).append(frame)
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
+        """Fire every window that event time has passed."""
         ripe = self._runs(ctx).take_until(time)
         if ripe is not None:
             ctx.emit(self._results(ripe))
 
     def _runs(self, ctx: Context) -> RunsHandle:
-        return cast(RunsHandle, ctx.state(self._slices))
+        return cast("RunsHandle", ctx.state(self._slices))
 
     def _results(self, ripe: pl.DataFrame) -> pl.DataFrame:
         ripe = ripe.sort(SLICE_END, *self.keys)
@@ -88,6 +92,7 @@ class WindowAggregate(Operator):
         )
 
     def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
         return {
             "keys": ", ".join(self.keys),
             "window": str(self.window),

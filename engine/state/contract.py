@@ -4,7 +4,7 @@
     backend.freeze()                --> FrozenState immutable references, taken at the barrier
     FrozenState.table()             --> frame       built later, on another thread
 
-Shapes   every state has one canonical table, the same for all backends, which is what snapshots hold:
+Shapes   every state has one canonical table, the same for all backends: what snapshots hold.
          (key_group: UInt16, <key columns>, [slice_end: Int64 µs,] <value columns>), sorted.
 Cost     `freeze` copies references, never rows.
 """
@@ -67,7 +67,7 @@ class StateBackend(ABC):
 
     @abstractmethod
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
-        """Add rows of a canonical table whose key groups are ours. Before the first `state` call."""
+        """Add rows of a canonical table whose key groups are ours. Before any `state` call."""
 
     def close(self) -> None:
         """Release files."""

@@ -51,4 +51,4 @@ class RunsHandle(ABC):
 
     @abstractmethod
     def take_until(self, time: Micros) -> pl.DataFrame | None:
-        """Remove all slices with slice_end <= time; their merged rows, or None if there are none."""
+        """Remove all slices with slice_end <= time; their merged rows, or None for none."""

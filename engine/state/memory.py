@@ -28,10 +28,12 @@ class MemoryValues(ValueHandle):
         self._values: dict[Key, Any] = {}
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+        """The values of those keys that have one."""
         values = self._values
         return {key: values[key] for key in keys if key in values}
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
+        """Set or remove values."""
         for key, value in values.items():
             if value is DELETED:
                 self._values.pop(key, None)
@@ -56,6 +58,7 @@ class FrozenValues(FrozenState):
         self._values = values
 
     def table(self) -> pl.DataFrame:
+        """The canonical table, sorted by key group and keys."""
         schema = table_schema(self.descriptor)
         if not self._values:
             return pl.DataFrame(schema=schema)
@@ -78,6 +81,7 @@ class MemoryBackend(StateBackend):
         self._states: dict[str, tuple[StateDescriptor, _Handle]] = {}
 
     def state(self, descriptor: StateDescriptor) -> _Handle:
+        """The handle of a state."""
         known = self._states.get(descriptor.name)
         if known is None:
             handle = self._empty(descriptor)
@@ -99,9 +103,11 @@ class MemoryBackend(StateBackend):
                 return MemoryRuns(descriptor)
 
     def freeze(self) -> Sequence[FrozenState]:
+        """References to every state as it is now."""
         return [self._states[name][1].freeze() for name in sorted(self._states)]
 
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
+        """Add the rows of a canonical table whose key groups are ours."""
         _check_table(descriptor, table)
         lo, hi = self.key_groups.lo, self.key_groups.hi
         ours = table.filter((pl.col(KEY_GROUP) >= lo) & (pl.col(KEY_GROUP) < hi))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ from engine.state.handles import Merge, RunsHandle
 from engine.state.schema import table_schema
 
 _FAN_OUT = 8
-"""So many runs of one level become one run of the next: few merges, and few runs to merge at fire."""
+"""So many runs of one level become one run of the next: few merges, and few runs at fire."""
 
 
 class MemoryRuns(RunsHandle):
@@ -38,15 +39,17 @@ class MemoryRuns(RunsHandle):
         self._merge: Merge | None = None
 
     def merge_with(self, merge: Merge) -> None:
+        """Say how partials combine."""
         self._merge = merge
 
     def append(self, run: pl.DataFrame) -> None:
+        """Cut a run at the ends of its slices, and add the pieces."""
         if run.is_empty():
             return
         run = run.select(self._columns).sort(SLICE_END)
         ends = run.get_column(SLICE_END).to_numpy()
         starts = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), run.height]
-        for start, stop in zip(starts, starts[1:], strict=False):
+        for start, stop in pairwise(starts):
             self._append_to(int(ends[start]), run.slice(start, stop - start))
 
     def _append_to(self, end: int, run: pl.DataFrame) -> None:
@@ -71,6 +74,7 @@ class MemoryRuns(RunsHandle):
                 return
 
     def take_until(self, time: Micros) -> pl.DataFrame | None:
+        """Remove the ripe slices, and merge their runs."""
         ripe = bisect_right(self._ends, time)
         if ripe == 0:
             return None
@@ -95,6 +99,7 @@ class FrozenRuns(FrozenState):
         self._merge = merge
 
     def table(self) -> pl.DataFrame:
+        """The canonical table: one row per key and slice, sorted."""
         schema = table_schema(self.descriptor)
         if not self._runs:
             return pl.DataFrame(schema=schema)

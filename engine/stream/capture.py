@@ -106,4 +106,4 @@ def _pickle_by_value(folder: Path, known: set[str]) -> None:
         module = sys.modules[name]
         file = getattr(module, "__file__", None)
         if file is not None and Path(file).resolve().is_relative_to(folder):
-            cloudpickle.register_pickle_by_value(module)
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
