@@ -86,16 +86,20 @@ class SavepointSummary:
 
 @dataclass(frozen=True, slots=True)
 class RestoreRow:
-    """What becomes of the state of one operator."""
+    """What becomes of one operator, or of one of its states."""
 
     uid: str
     name: str
+    state: str | None
+    """None is the operator itself: its splits or its staged output."""
     outcome: str
     """restored, new, dropped or incompatible."""
     sentence: str
-    """Why, and what to do; empty when there is nothing to say."""
-    state_bytes: int
-    state_rows: int
+    """What, why, and what to do."""
+    rows: int
+    """Rows of state in the savepoint."""
+    allowed: bool
+    """Whether the start may go on in spite of this row."""
 
 
 @dataclass(frozen=True, slots=True)

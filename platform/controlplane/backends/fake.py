@@ -200,7 +200,15 @@ class FakeEngine:
         self._check_path(request.savepoint_path)
         refusals = [self.refuses_restore] if self.refuses_restore else []
         outcome = "incompatible" if refusals else "restored"
-        row = RestoreRow("daily", "daily", outcome, self.refuses_restore, 4096, 12)
+        row = RestoreRow(
+            uid="daily",
+            name="daily",
+            state="panes",
+            outcome=outcome,
+            sentence=self.refuses_restore or "panes restores 12 rows",
+            rows=12,
+            allowed=not refusals,
+        )
         return Preflight(not refusals, [row], refusals)
 
     # What the calls share.

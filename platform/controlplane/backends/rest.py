@@ -144,9 +144,15 @@ class RestBackend:
             report = self._builds.preflight(asked)
         rows = [
             RestoreRow(
-                row.uid, row.name, row.outcome, row.sentence, row.state_bytes, row.state_rows
+                uid=row.uid,
+                name=row.name,
+                state=row.state,
+                outcome=row.outcome,
+                sentence=row.sentence,
+                rows=row.rows,
+                allowed=row.allowed,
             )
-            for row in report.operators
+            for row in report.rows
         ]
         return Preflight(report.ok, rows, report.refusals)
 

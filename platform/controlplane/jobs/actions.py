@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings as conf
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Max
+from redis import RedisError
 
-from controlplane.access.errors import conflict, invalid, not_found
+from controlplane.access.errors import Refused, conflict, invalid, not_found
 from controlplane.access.lookup import require, require_in
 from controlplane.access.models import Role, Team
 from controlplane.audit.record import record
@@ -21,15 +23,16 @@ from controlplane.backends.models import Cluster
 from controlplane.jobs import artifacts
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.settings import settings_from
+from controlplane.live.control import send_line
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.snapshots.models import Savepoint
 
 
 def create_job(
-    actor: User,
-    team: Team,
     name: str,
+    team: Team,
+    actor: User,
     filename: str,
     content: bytes,
     settings: Mapping[str, Any] | None = None,
@@ -96,28 +99,54 @@ def deploy(
     return start_operation("deploy", job, actor, params, idempotency_key)
 
 
-def upgrade(job: Job, actor: User, version: JobVersion, idempotency_key: str = "") -> Operation:
-    """Replace the running version, with its state. Operator."""
-    require(actor, job, Role.OPERATOR)
-    return start_operation("upgrade", job, actor, {"version": version.pk}, idempotency_key)
-
-
-def stop(
-    job: Job, actor: User, typed_name: str, idempotency_key: str = "", *, drain: bool = False
+def upgrade(
+    job: Job,
+    actor: User,
+    version: JobVersion,
+    savepoint: Savepoint | None = None,
+    idempotency_key: str = "",
 ) -> Operation:
-    """Stop with a savepoint. Operator, who typed the job's name."""
+    """Stop the running version with a savepoint, and start another from it. Operator.
+
+    With `savepoint` the new version starts from that one instead, and goes back to where it was
+    taken.
+    """
     require(actor, job, Role.OPERATOR)
-    check_typed(typed_name, job.name)
+    params = {"version": version.pk, "savepoint": savepoint and savepoint.pk}
+    return start_operation("upgrade", job, actor, params, idempotency_key)
+
+
+def stop(job: Job, actor: User, *, drain: bool = False, idempotency_key: str = "") -> Operation:
+    """Stop with a savepoint; with `drain` every window is closed first. Operator."""
+    require(actor, job, Role.OPERATOR)
     return start_operation("stop", job, actor, {"drain": drain}, idempotency_key)
 
 
-def cancel(
-    job: Job, actor: User, typed_name: str, idempotency_key: str = "", *, reason: str = ""
-) -> Operation:
-    """End the run at once, without a savepoint. Operator, who typed the job's name."""
+def cancel(job: Job, actor: User, *, reason: str = "", idempotency_key: str = "") -> Operation:
+    """End the run at once, without a savepoint. Operator."""
     require(actor, job, Role.OPERATOR)
-    check_typed(typed_name, job.name)
     return start_operation("cancel", job, actor, {}, idempotency_key, reason=reason)
+
+
+def send_control(job: Job, actor: User, line: str) -> int:
+    """Send one line into the job's control stream; how many runs heard it. Operator."""
+    require(actor, job, Role.OPERATOR)
+    port = settings_from(job.settings).control_port
+    if not port:
+        msg = f"{job.name} has no control stream: set control_port to the port that it reads from"
+        raise Refused(409, "no_control", msg)
+    try:
+        heard = send_line(conf.HEADWATER_REDIS_URL, port, line)
+    except ValueError as error:
+        raise invalid(str(error), "line") from error
+    except RedisError as error:
+        msg = f"the line was not sent: {error}; try again in a moment"
+        raise Refused(502, "control", msg) from error
+    if not heard:
+        msg = f"nobody heard the line: {job.name} does not listen just now; see whether it runs"
+        raise Refused(409, "no_listener", msg)
+    record(actor, "job.control", job.name, job=job, after={"line": line})
+    return heard
 
 
 def newest_version(job: Job) -> JobVersion:
@@ -126,13 +155,6 @@ def newest_version(job: Job) -> JobVersion:
     if found is None:
         raise not_found(what="version", name=f"of {job.name}")
     return found
-
-
-def check_typed(typed: str, name: str) -> None:
-    """Refuse unless the name was typed, letter by letter."""
-    if typed != name:
-        msg = f"the typed name does not match: got {typed[:64]!r}; type {name} to confirm"
-        raise invalid(msg, "typed_name")
 
 
 def _check_name(name: str) -> None:

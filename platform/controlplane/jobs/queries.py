@@ -55,6 +55,11 @@ class FleetRow:
     checkpoints: tuple[CheckpointLine, ...] = ()
 
     @property
+    def key(self) -> str:
+        """Its row in the topic `fleet`."""
+        return str(self.id)
+
+    @property
     def group(self) -> str:
         """Heading it stands under."""
         if self.state in ATTENTION or (self.state == "CREATED" and self.reason):
@@ -74,6 +79,11 @@ class ReplayRow:
     version: int
     figures: dict[str, Any]
 
+    @property
+    def topic(self) -> str:
+        """Where its news come from."""
+        return topics.replay(self.id)
+
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
@@ -81,13 +91,19 @@ class Fleet:
 
     rows: tuple[FleetRow, ...]
     replays: tuple[ReplayRow, ...]
-    sum: dict[str, Any]
+    table: dict[str, Any]
+    """Latest value of the topic `fleet`, as this person sees it."""
     teams: tuple[str, ...]
     """Teams in which this person may deploy."""
 
     def group(self, name: str) -> tuple[FleetRow, ...]:
         """Rows under one heading."""
         return tuple(row for row in self.rows if row.group == name)
+
+    @property
+    def strips(self) -> dict[str, tuple[CheckpointLine, ...]]:
+        """Last checkpoints of each job."""
+        return {row.key: row.checkpoints for row in self.rows}
 
     @property
     def groups(self) -> tuple[tuple[str, str, tuple[FleetRow, ...]], ...]:
@@ -112,7 +128,7 @@ def fleet(user: User) -> Fleet:
         for job in jobs
     )
     teams = tuple(sorted(name for name, role in roles.items() if _operates(role)))
-    return Fleet(rows, _replay_rows(jobs), figures.get("sum", {}), teams)
+    return Fleet(rows, _replay_rows(jobs), figures, teams)
 
 
 def _fleet_row(

@@ -11,20 +11,17 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
-from controlplane.access.errors import Refused, conflict
+from controlplane.access.errors import conflict
 from controlplane.access.lookup import require
 from controlplane.access.models import Role
 from controlplane.audit.record import record
-from controlplane.backends.contract import Preflight, Start
-from controlplane.backends.errors import EngineAway, EngineError
-from controlplane.backends.registry import client_for
-from controlplane.jobs.actions import check_typed
 from controlplane.jobs.models import Job, JobVersion
-from controlplane.jobs.settings import checked_parallelism, settings_from
+from controlplane.jobs.settings import checked_parallelism
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.replay import lifecycle, progress
 from controlplane.replay.models import Replay
+from controlplane.replay.preflight import check_fit
 from controlplane.replay.progress import Progress, Sample
 from controlplane.snapshots.models import Savepoint
 
@@ -32,47 +29,21 @@ MAX_OPEN = 10
 """Replays of one job at a time: each needs slots of its own, and nobody can follow more."""
 
 
-def plan_preflight(
-    job: Job, actor: User, savepoint: Savepoint, version: JobVersion, parallelism: int
-) -> Preflight:
-    """What a replay would restore; the engine builds the graph and reads the savepoint. Viewer."""
-    require(actor, job, Role.VIEWER)
-    _check_fit(job, savepoint, version)
-    settings, engine = settings_from(job.settings), client_for(job.cluster)
-    try:
-        artifact_id = engine.upload(version.filename, version.artifact)
-        return engine.preflight(
-            Start(
-                artifact_id=artifact_id,
-                engine_job_id="",
-                parallelism=checked_parallelism(parallelism),
-                arguments=settings.arguments,
-                settings=settings.for_engine(job.name),
-                savepoint_path=savepoint.location,
-            )
-        )
-    except EngineAway as error:
-        raise Refused(502, "engine", error.message) from error
-    except EngineError as error:
-        raise conflict(error.message) from error
-
-
 def start_replay(
-    job: Job,
-    actor: User,
     savepoint: Savepoint,
     version: JobVersion,
+    actor: User,
     parallelism: int,
     idempotency_key: str = "",
 ) -> tuple[Replay, Operation]:
     """Replay `version` from `savepoint` beside the live job. Operator."""
+    job = savepoint.job
     require(actor, job, Role.OPERATOR)
-    _check_fit(job, savepoint, version)
+    check_fit(savepoint, version)
     subtasks = checked_parallelism(parallelism)
     with transaction.atomic():
-        earlier = Operation.objects.filter(idempotency_key=idempotency_key or None).first()
-        if earlier and "replay" in earlier.params and earlier.job_id == job.pk:
-            return Replay.objects.get(pk=earlier.params["replay"]), earlier
+        if earlier := _earlier(job, idempotency_key):
+            return earlier
         if job.replays.exclude(status__in=lifecycle.ENDED).count() >= MAX_OPEN:
             msg = f"{job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
@@ -82,12 +53,9 @@ def start_replay(
     return replay, operation
 
 
-def abandon_replay(
-    replay: Replay, actor: User, typed_name: str, idempotency_key: str = ""
-) -> Operation:
+def abandon_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:
     """End a replay for good; what it wrote beside the targets stays. Operator."""
     require(actor, replay.job, Role.OPERATOR)
-    check_typed(typed_name, replay.name)
     params = {"replay": replay.pk}
     return start_operation("abandon_replay", replay.job, actor, params, idempotency_key)
 
@@ -113,16 +81,12 @@ def record_sample(
     return found
 
 
-def _check_fit(job: Job, savepoint: Savepoint, version: JobVersion) -> None:
-    if savepoint.job_id != job.pk or version.job_id != job.pk:
-        msg = f"savepoint and version must be those of {job.name}: choose again"
-        raise conflict(msg)
-    if savepoint.status != Savepoint.Status.COMPLETED:
-        msg = (
-            f"savepoint {savepoint.pk} cannot be replayed from: "
-            f"it is {savepoint.get_status_display().lower()}; choose a complete one"
-        )
-        raise conflict(msg)
+def _earlier(job: Job, idempotency_key: str) -> tuple[Replay, Operation] | None:
+    """What the same wish began before."""
+    same = Operation.objects.filter(
+        idempotency_key=idempotency_key or None, job=job, kind="start_replay"
+    ).first()
+    return (Replay.objects.get(pk=same.params["replay"]), same) if same else None
 
 
 def _create(

@@ -76,7 +76,7 @@ def import_savepoint(job: Job, actor: User, path: str, label: str = "") -> Savep
 
 
 @transaction.atomic
-def create_schedule(
+def add_schedule(
     job: Job, actor: User, every_minutes: float, now: datetime | None = None
 ) -> SavepointSchedule:
     """Take a savepoint every so many minutes, the first after that time. Operator."""
@@ -90,7 +90,7 @@ def create_schedule(
         job=job, every_minutes=every_minutes, next_run_at=first, created_by=actor
     )
     after = {"every_minutes": every_minutes}
-    record(actor, "schedule.create", str(schedule), job=job, after=after)
+    record(actor, "schedule.add", str(schedule), job=job, after=after)
     return schedule
 
 
@@ -110,11 +110,11 @@ def set_schedule_enabled(
 
 
 @transaction.atomic
-def delete_schedule(schedule: SavepointSchedule, actor: User) -> None:
+def remove_schedule(schedule: SavepointSchedule, actor: User) -> None:
     """Delete a schedule; the savepoints that it took stay. Operator."""
     require(actor, schedule.job, Role.OPERATOR)
     before = {"every_minutes": schedule.every_minutes}
-    record(actor, "schedule.delete", str(schedule), job=schedule.job, before=before)
+    record(actor, "schedule.remove", str(schedule), job=schedule.job, before=before)
     schedule.delete()
 
 

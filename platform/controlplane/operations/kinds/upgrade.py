@@ -32,7 +32,13 @@ from controlplane.operations.kinds.deploy import adopt, record_up
 from controlplane.operations.kinds.savepoint import TAKE, begin_savepoint
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending, snapshotting, starting
-from controlplane.operations.steps.rows import old_run_of, run_of, savepoint_of, version_of
+from controlplane.operations.steps.rows import (
+    old_run_of,
+    restored_of,
+    run_of,
+    savepoint_of,
+    version_of,
+)
 from controlplane.snapshots.models import Savepoint
 
 
@@ -47,7 +53,7 @@ def record_old_end(context: Context) -> None:
         context.derived_id("run"),
         context.now,
         parallelism=settings_from(context.job.settings).parallelism,
-        restored_from=savepoint_of(operation),
+        restored_from=restored_of(operation),
     )
     adopt(operation, run)
 
@@ -123,6 +129,7 @@ class Upgrade(Kind):
         """Only a running job can be upgraded, and only to a version of its own."""
         run = checks.require_live_run(job, "upgrade")
         version = checks.require_version(job, params["version"])
+        checks.require_usable(job, params.get("savepoint"))
         if run.version_id == version.pk:
             msg = f"{job.name} runs version {version.number} already; choose another"
             raise Refused(409, "same_version", msg, {"version": msg})

@@ -1,0 +1,50 @@
+"""What a replay would restore: asked of the engine before anything is started.
+
+Errors   Refused: 409 with the engine's own sentence, 502 when it does not answer.
+"""
+
+from __future__ import annotations
+
+from controlplane.access.errors import Refused, conflict
+from controlplane.backends.contract import Preflight, Start
+from controlplane.backends.errors import EngineAway, EngineError
+from controlplane.backends.registry import client_for
+from controlplane.jobs.models import JobVersion
+from controlplane.jobs.settings import checked_parallelism, settings_from
+from controlplane.snapshots.models import Savepoint
+
+
+def preflight(savepoint: Savepoint, version: JobVersion, parallelism: int) -> Preflight:
+    """What would become of each operator's state; the engine builds the graph for it."""
+    check_fit(savepoint, version)
+    job = savepoint.job
+    settings, engine = settings_from(job.settings), client_for(job.cluster)
+    try:
+        artifact_id = engine.upload(version.filename, version.artifact)
+        return engine.preflight(
+            Start(
+                artifact_id=artifact_id,
+                engine_job_id="",
+                parallelism=checked_parallelism(parallelism),
+                arguments=settings.arguments,
+                settings=settings.for_engine(job.name),
+                savepoint_path=savepoint.location,
+            )
+        )
+    except EngineAway as error:
+        raise Refused(502, "engine", error.message) from error
+    except EngineError as error:
+        raise conflict(error.message) from error
+
+
+def check_fit(savepoint: Savepoint, version: JobVersion) -> None:
+    """Refuse a savepoint that is not complete, or a version of another job."""
+    if version.job_id != savepoint.job_id:
+        msg = f"version {version.number} is not one of {savepoint.job.name}: choose again"
+        raise conflict(msg)
+    if savepoint.status != Savepoint.Status.COMPLETED:
+        msg = (
+            f"savepoint {savepoint.pk} cannot be replayed from: "
+            f"it is {savepoint.get_status_display().lower()}; choose a complete one"
+        )
+        raise conflict(msg)
