@@ -184,9 +184,7 @@ def checkpoint(job_id: str, checkpoint_id: int) -> Call[CheckpointEntry]:
     return Call("GET", _job(job_id, f"checkpoints/details/{checkpoint_id}"), CheckpointEntry.of)
 
 
-def checkpoint_subtasks(
-    job_id: str, checkpoint_id: int, vertex_id: str
-) -> Call[list[SubtaskPart]]:
+def checkpoint_subtasks(job_id: str, checkpoint_id: int, vertex_id: str) -> Call[list[SubtaskPart]]:
     """One checkpoint: the part of one vertex by subtasks."""
     path = _job(job_id, f"checkpoints/details/{checkpoint_id}/subtasks/{vertex_id}")
     return Call("GET", path, lambda body: list(map(SubtaskPart.of, body["subtasks"])))

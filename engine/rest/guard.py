@@ -114,7 +114,5 @@ def _too_large(limit: int) -> str:
     return f"request body is too large: at most {limit} bytes are taken"
 
 
-def _refused(
-    status: int, sentence: str, headers: dict[str, str] | None = None
-) -> JSONResponse:
+def _refused(status: int, sentence: str, headers: dict[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"errors": [sentence]}, status_code=status, headers=headers)

@@ -88,9 +88,7 @@ def config(cluster: ClusterInfo) -> dict[str, object]:
     }
 
 
-def job_manager_metrics(
-    cluster: ClusterInfo, jobs: Sequence[JobDetails]
-) -> dict[str, MetricValue]:
+def job_manager_metrics(cluster: ClusterInfo, jobs: Sequence[JobDetails]) -> dict[str, MetricValue]:
     """The metrics of the job manager, with the counts that it is asked for most."""
     managers = cluster.task_managers
     counts: dict[str, MetricValue] = {

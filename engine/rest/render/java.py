@@ -28,7 +28,7 @@ _STACK_FIELDS = (
     b"L\x00\x14suppressedExceptionst\x00\x10Ljava/util/List;xp"
 )
 _NO_STACK = (
-    b"ur\x00\x1e[Ljava.lang.StackTraceElement;\x02F*<<\xfd\"9\x02\x00\x00xp\x00\x00\x00\x00"
+    b'ur\x00\x1e[Ljava.lang.StackTraceElement;\x02F*<<\xfd"9\x02\x00\x00xp\x00\x00\x00\x00'
     b"sr\x00\x1fjava.util.Collections$EmptyListz\xb8\x17\xb4<\xa7\x9e\xde\x02\x00\x00xpx"
 )
 

@@ -5,7 +5,10 @@ Flink's form has one node per vertex and no edges of its own: a node lists its i
 
 from __future__ import annotations
 
-from engine.graph.plan import Plan, PlanEdge, PlanVertex
+import json
+from typing import Any
+
+from engine.graph.plan import EdgePlan, Plan, VertexPlan
 
 
 def flink_plan(job_id: str, plan: Plan) -> dict[str, object]:
@@ -18,7 +21,12 @@ def flink_plan(job_id: str, plan: Plan) -> dict[str, object]:
     }
 
 
-def _node(vertex: PlanVertex, plan: Plan) -> dict[str, object]:
+def engine_plan(plan: Plan) -> dict[str, Any]:
+    """The plan in the engine's own form: operators with their states, edges, warnings."""
+    return dict(json.loads(plan.to_json()))
+
+
+def _node(vertex: VertexPlan, plan: Plan) -> dict[str, object]:
     node: dict[str, object] = {
         "id": vertex.id,
         "operator": "",
@@ -31,7 +39,7 @@ def _node(vertex: PlanVertex, plan: Plan) -> dict[str, object]:
     return node | {"inputs": inputs} if inputs else node
 
 
-def _input(edge: PlanEdge) -> dict[str, object]:
+def _input(edge: EdgePlan) -> dict[str, object]:
     return {
         "id": edge.source,
         "num": edge.port,
@@ -40,6 +48,6 @@ def _input(edge: PlanEdge) -> dict[str, object]:
     }
 
 
-def _description(vertex: PlanVertex) -> str:
+def _description(vertex: VertexPlan) -> str:
     head, *chained = (operator.name for operator in vertex.operators)
     return "".join([f"{head}<br/>", *(f"+- {name}<br/>" for name in chained)])

@@ -9,6 +9,7 @@ from engine.checkpoint.compatibility import RestoreRow
 from engine.checkpoint.manifest import Manifest, time_json
 from engine.elements import Micros
 from engine.rest.model.operations import JobProgress, Preflight, SourceProgress
+from engine.rest.render.plan import engine_plan
 
 
 def progress(known: JobProgress) -> dict[str, object]:
@@ -35,7 +36,7 @@ def preflight(path: str, checked: Preflight) -> dict[str, object]:
         "rows": [_row(row) for row in checked.report.rows],
         "warnings": list(checked.report.warnings),
         "savepoint": savepoint(path, checked.manifest),
-        "plan": checked.plan.to_json(),
+        "plan": engine_plan(checked.plan),
     }
 
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -37,11 +37,12 @@ async def artifacts(request: Request) -> JSONResponse:
 
 async def upload(request: Request) -> JSONResponse:
     """Take one job file."""
-    file = await _uploaded(request)
-    filename = safe_filename(file.filename or "")
     with tempfile.TemporaryDirectory(prefix="headwater-upload-") as folder:
         content = Path(folder, "content")
-        await run_in_threadpool(_copy, file, content)
+        async with request.form(max_files=2, max_fields=10) as form:
+            file = _only_file(form)
+            filename = safe_filename(file.filename or "")
+            await run_in_threadpool(_copy, file, content)
         artifact = await service_of(request).upload_artifact(filename, content)
     # Flink answers with a path of which clients take the last segment: the id alone serves them.
     return JSONResponse({"filename": artifact.id, "status": "success"})
@@ -99,8 +100,7 @@ def _claim_mode(body: Body) -> ClaimMode:
     return choice(ClaimMode, given, "claimMode")
 
 
-async def _uploaded(request: Request) -> UploadFile:
-    form = await request.form(max_files=2, max_fields=10)
+def _only_file(form: FormData) -> UploadFile:
     files = [value for value in form.values() if isinstance(value, UploadFile)]
     if len(files) != 1:
         msg = f"exactly 1 file must be sent: got {len(files)}; send it as the form field jarfile"

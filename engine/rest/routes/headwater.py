@@ -10,6 +10,7 @@ from engine.rest.errors import BadRequest
 from engine.rest.model.requests import PreflightRequest
 from engine.rest.parsing import Body, body_of, hex_id, service_of
 from engine.rest.render import snapshots
+from engine.rest.render.plan import engine_plan
 from engine.rest.routes.artifacts import allowance_of, program_of
 
 FEATURES = ("preflight", "savepoint-summary", "progress", "engine-plan", "client-trigger-ids")
@@ -52,7 +53,7 @@ async def progress(request: Request) -> JSONResponse:
 async def plan(request: Request) -> JSONResponse:
     """The plan of a job in the engine's own form: operators, states, sinks."""
     job = await service_of(request).job(hex_id(request, "jobid"))
-    return JSONResponse({"plan": job.plan.to_json()})
+    return JSONResponse({"plan": engine_plan(job.plan)})
 
 
 def _needed(body: Body, name: str) -> str:
