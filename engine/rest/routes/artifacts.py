@@ -101,7 +101,7 @@ def _claim_mode(body: Body) -> ClaimMode:
 
 
 def _only_file(form: FormData) -> UploadFile:
-    files = [value for value in form.values() if isinstance(value, UploadFile)]
+    files = [value for _, value in form.multi_items() if isinstance(value, UploadFile)]
     if len(files) != 1:
         msg = f"exactly 1 file must be sent: got {len(files)}; send it as the form field jarfile"
         raise BadRequest(msg)
