@@ -91,6 +91,11 @@ class Coordinator:
         return f"Coordinator({self._plan.name}, pending {pending}, queued {len(self._queue)})"
 
     @property
+    def next_id(self) -> int:
+        """The id of the next snapshot: `first_id` of the next attempt."""
+        return self._next_id
+
+    @property
     def is_writing(self) -> bool:
         """Whether a manifest is on its way: wait for its report before choosing what to restore."""
         return self._pending is not None and self._pending.writing

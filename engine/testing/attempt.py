@@ -31,6 +31,7 @@ from engine.checkpoint.effects import (
     SnapshotRequest,
     WriteManifest,
 )
+from engine.checkpoint.failure import FailureReason
 from engine.checkpoint.manifest import JsonObject, SubtaskSnapshot
 from engine.checkpoint.restore import SubtaskRestore, read_restore
 from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
@@ -46,6 +47,9 @@ from engine.testing.memory import MemoryStorage
 
 CAPACITY = 3
 """Elements per channel: few, so that backpressure happens all the time."""
+
+MAX_ROWS = 12
+"""Rows of a poll: few, so that a short input still makes many batches."""
 
 T = TypeVar("T")
 Step = Callable[[], None]
@@ -113,6 +117,15 @@ class Attempt:
         """Whether all input was read to its end."""
         return all(task.end_of_input for task in self.tasks.values())
 
+    def settle(self) -> None:
+        """The tasks are lost; the coordinator outlives them, and settles what is under way."""
+        self.coordinator.close(FailureReason.TASK_LOST, self._now_ms)
+        while self.coordinator.effects or self._written is not None:
+            if self._written is not None:
+                self._report_manifest()
+            else:
+                self._carry_out()
+
     def request(self, request: SnapshotRequest) -> None:
         """Ask for a snapshot."""
         self.coordinator.request(request, self._now_ms)
@@ -168,7 +181,7 @@ class Attempt:
         queue.append(self.tasks[id_].outbox.popleft()[1])
 
     def _poll(self, id_: TaskId, random: Random) -> None:
-        self._again_at[id_] = self.tasks[id_].poll(self.now, random.randint(1, 6)).again_at
+        self._again_at[id_] = self.tasks[id_].poll(self.now, random.randint(1, MAX_ROWS)).again_at
         self._collect(id_)
 
     def _deliver(self, id_: TaskId, channel: int) -> None:

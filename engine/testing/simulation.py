@@ -40,7 +40,7 @@ class Chaos:
     crash: float = 0.004
     max_crashes: int = 4
     storage_failure: float = 0.05
-    stop: float = 0.002
+    stop: float = 0.005
     savepoint: float = 0.004
     tick: float = 0.05
     max_tick_us: int = 300_000
@@ -85,6 +85,7 @@ class _Simulation:
         self._completed: Completed | None = None
         self._now = Micros(0)
         self._requests = 0
+        self._next_id = 1
         self._history = History(seed, OutputTables(), self._log.history())
 
     def run(self) -> History:
@@ -104,7 +105,7 @@ class _Simulation:
             self._restore(graph),
             self._storage,
             self._log,
-            first_id=self._log.history().counts.total + 1,
+            first_id=self._next_id,
             now=self._now,
             on_completed=self._complete,
         )
@@ -124,13 +125,16 @@ class _Simulation:
         """Drive an attempt to its end; say whether the job is finished."""
         for _ in range(MAX_STEPS):
             if attempt.done:
+                self._next_id = attempt.coordinator.next_id
                 self._history.stops += not attempt.input_ended
                 return attempt.input_ended
-            if self._crashes():
-                return False
             try:
+                if self._crashes():
+                    self._crash(attempt)
+                    return False
                 self._step(attempt)
             except JobFailed:
+                self._next_id = attempt.coordinator.next_id
                 return False
         msg = f"job does not end: {[repr(task) for task in attempt.tasks.values()]}"
         raise AssertionError(msg)
@@ -140,6 +144,14 @@ class _Simulation:
         crash = history.crashes < chaos.max_crashes and self._random.random() < chaos.crash
         history.crashes += crash
         return crash
+
+    def _crash(self, attempt: Attempt) -> None:
+        """Kill the tasks only, or the coordinator and all it remembers with them."""
+        self._next_id = attempt.coordinator.next_id
+        if self._random.random() < 0.5:
+            attempt.settle()
+        else:
+            self._log = CheckpointLog()
 
     def _step(self, attempt: Attempt) -> None:
         steps = attempt.steps(self._random)

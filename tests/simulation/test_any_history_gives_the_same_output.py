@@ -15,7 +15,7 @@ from engine.graph.jobgraph import JobGraph
 from engine.testing.memory import MemorySource, OutputTables
 from engine.testing.simulation import CALM, History, simulate
 
-SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(120)
+SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else range(100)
 SECOND = 1_000_000
 KEYS = "abcdefg"
 
@@ -36,20 +36,14 @@ def readings(seed: int, rows: int) -> pl.DataFrame:
 
 def sums_job(parallelism: int, output: OutputTables) -> JobGraph:
     env = hw.Environment("sums", parallelism=parallelism, checkpoint_interval=None)
-    source = MemorySource({"left": readings(1, 90), "right": readings(2, 60)}, every=20_000)
+    source = MemorySource({"left": readings(1, 60), "right": readings(2, 40)}, every=30_000)
     stream = env.source(
         source, uid="readings", watermarks=hw.bounded_out_of_orderness("1s", column="time")
     )
     sums = (
         stream.key_by("key")
         .window(windows.tumbling("2s"))
-        .agg(
-            n=agg.count(),
-            total=agg.sum("value"),
-            mean=agg.mean("value"),
-            least=agg.min("value"),
-            uid="sums",
-        )
+        .agg(n=agg.count(), total=agg.sum("value"), uid="sums")
     )
     sums.sink(output.sink("sums"), uid="out")
     sums.side_output("late").sink(output.sink("late"), uid="late")
@@ -69,7 +63,7 @@ def outputs(history: History) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_the_undisturbed_run_counts_every_row_once() -> None:
     sums, late = undisturbed()
     assert late.height > 3
-    assert sums["n"].sum() + late.height == 150
+    assert sums["n"].sum() + late.height == 100
 
 
 @pytest.mark.parametrize("seed", SEEDS)
