@@ -44,11 +44,11 @@ class Cut:
     watermark: datetime
 
 
-def flights() -> pl.DataFrame:
+def flights(recording: Path = RECORDING) -> pl.DataFrame:
     """The flights in the order of the stream, with the place of each in its split."""
     scheduled = pl.col("time_hour") + pl.duration(minutes="minute")
     return (
-        pl.read_parquet(RECORDING)
+        pl.read_parquet(recording)
         .with_columns(scheduled.alias("scheduled"))
         .sort("scheduled", maintain_order=True)
         .with_columns(
@@ -60,9 +60,9 @@ def flights() -> pl.DataFrame:
     )
 
 
-def truth(rule: Rule) -> pl.DataFrame:
-    """The daily table of the whole year."""
-    return _daily(flights().with_columns(rule(pl.col("dep_delay")).alias("delay")))
+def truth(rule: Rule, recording: Path = RECORDING) -> pl.DataFrame:
+    """The daily table of the whole year, or of another recording."""
+    return _daily(flights(recording).with_columns(rule(pl.col("dep_delay")).alias("delay")))
 
 
 def truth_from(rule: Rule, then: Rule, cut: Cut) -> pl.DataFrame:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import re
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import polars as pl
 import pytest
+from fixtures.point_server import PointServer
 
 from engine.connectors.contract import SinkContext
 from engine.connectors.influx import CHUNK_LINES, InfluxSink, points
@@ -21,53 +18,10 @@ CONTEXT = SinkContext("job", "attempt", 0, 1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class PointServer(ThreadingHTTPServer):
-    """Keeps points as InfluxDB does: the same series and time overwrite. `answers` come first."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), PointHandler)
-        self.points: dict[tuple[str, str], str] = {}
-        self.requests: list[tuple[str, int]] = []
-        self.answers: list[int] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class PointHandler(BaseHTTPRequestHandler):
-    server: PointServer
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        text = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
-        lines = text.decode().splitlines()
-        self.server.requests.append((self.path, len(lines)))
-        status = self.server.answers.pop(0) if self.server.answers else 204
-        if status == 204:
-            for line in lines:
-                series, fields, time = re.split(r"(?<!\\) ", line)
-                self.server.points[series, time] = fields
-        self.send_response(status)
-        if status == 503:
-            self.send_header("Retry-After", "0")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *args: object) -> None:
-        return
-
-
 @pytest.fixture
 def server() -> Iterator[PointServer]:
-    with PointServer() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with PointServer().serving() as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def sink(server: PointServer) -> InfluxSink:
