@@ -257,7 +257,9 @@ class FailureEntry:
         shown = body if body.get("taskName") or not causes else causes[0]
         return cls(
             name=shown["exceptionName"],
-            sentence=first_sentence(shown["stacktrace"]),
+            sentence=first_sentence(shown["stacktrace"]).removeprefix(
+                f"{shown['exceptionName']}: "
+            ),
             trace=shown["stacktrace"],
             at_ms=body["timestamp"],
             task=shown.get("taskName"),

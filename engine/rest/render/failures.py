@@ -42,7 +42,8 @@ def execution_result(job: JobDetails) -> dict[str, object]:
         "end-time": job.end_ms,
     }
     if job.failure is not None:
-        result["failure-cause"] = throwable(job.failure.message, stack_trace(job.failure))
+        trace = f"{job.failure.message}\n{job.failure.traceback}".rstrip()
+        result["failure-cause"] = throwable(job.failure.message, trace)
     return {"status": COMPLETED, "job-execution-result": result}
 
 

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from engine.rest.app import create_app
-from engine.rest.fake_service import FakeService
+from engine.testing.fake_service import FakeService
 
 URL = "http://127.0.0.1:8081"
 JOB = "f9e2dec7421e24e9c49cd42e441e7bd6"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import httpx
 import pytest
-
-from engine.rest.fake_values import SOURCE_ID, WINDOW_ID
 from flink_captures import REQUESTS, capture, differences
+
+from engine.testing.fake_values import SOURCE_ID, WINDOW_ID
 
 OURS = "our own additions, under one key"
 NO_JVM = "a Python process has no garbage collectors to list"

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from engine.rest.app import create_app
-from engine.rest.fake_service import FakeService
+from engine.testing.fake_service import FakeService
 
 URL = "http://127.0.0.1:8081"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from flink_captures import REQUESTS
 
 from engine.rest.app import create_app
-from engine.rest.fake_service import FakeService
-from flink_captures import REQUESTS
+from engine.testing.fake_service import FakeService
 
 UNKNOWN = "0" * 32
 

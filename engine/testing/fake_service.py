@@ -25,7 +25,6 @@ from engine.checkpoint.stats import (
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.errors import Domain, RestoreError
 from engine.graph.plan import Plan
-from engine.rest import fake_values as values
 from engine.rest.errors import (
     Conflict,
     artifact_not_found,
@@ -43,6 +42,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.testing import fake_values as values
 from engine.version import VERSION
 
 START_MS = 1_796_011_154_430
