@@ -1,0 +1,245 @@
+"""The job manager: the process that knows every job, and serves REST.
+
+    python -m engine.cluster.jobmanager --home DIR [--port 8081] [--task-managers 2] [--slots 4]
+
+    HOME/engine.db       what must survive its death
+    HOME/artifacts jobs checkpoints savepoints logs
+    HOME/jobmanager.json its address and process id, while it runs
+    RUNTIME/*.sock       sockets, in a folder with a short path
+
+User code never runs here. Killed and started again, it goes on with every job from its latest
+checkpoint: whatever processes its predecessor left are ended first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import uvicorn
+
+from engine.cluster import processes
+from engine.cluster.artifacts import Artifacts
+from engine.cluster.control_server import serve_control
+from engine.cluster.deployment import Surroundings
+from engine.cluster.fleet import Fleet
+from engine.cluster.jobs import Jobs
+from engine.cluster.resources import LocalTaskManagers
+from engine.cluster.service import JobManagerService
+from engine.cluster.store import Store
+from engine.errors import ConfigError
+from engine.rest.app import create_app
+from engine.runtime.worker_lifeline import die_with_parent
+
+log = logging.getLogger(__name__)
+
+FOLDERS = ("artifacts", "jobs", "checkpoints", "savepoints", "logs")
+ADDRESS_FILE = "jobmanager.json"
+MAX_ROWS = 16_384
+LONGEST_RUNTIME_PATH = 80
+"""Room for "/0123abcd-127.sock" within the 104 bytes that macOS allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run a job manager."""
+
+    home: Path
+    host: str
+    port: int
+    runtime: Path
+    task_managers: int
+    slots: int
+    max_rows: int
+    token: str | None
+
+
+class JobManager:
+    """All parts of the process, put together."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._store = Store(options.home / "engine.db")
+        self._fleet = Fleet(self._store, self._on_slots)
+        logs = options.home / "logs"
+        around = Surroundings(self._store, self._fleet, options.runtime, logs, options.max_rows)
+        artifacts = Artifacts(options.home, self._store)
+        self._jobs = Jobs(options.home, around, artifacts)
+        self._resources = LocalTaskManagers(options.runtime, logs, options.slots)
+        self._service = JobManagerService(
+            options.home, self._store, self._fleet, artifacts, self._jobs
+        )
+
+    def _on_slots(self) -> None:
+        self._jobs.on_slots()
+
+    async def run(self, listener: socket.socket) -> None:
+        """Serve until a signal asks to end."""
+        await self._end_left_over()
+        control = await serve_control(self._options.runtime, self._fleet)
+        watch = asyncio.create_task(self._fleet.watch())
+        self._jobs.recover()
+        for number in range(1, self._options.task_managers + 1):
+            self._resources.want(f"tm-{number}")
+        try:
+            await self._serve(listener)
+        finally:
+            watch.cancel()
+            self._fleet.close()
+            await self._resources.close()
+            await self._end_left_over()
+            control.close()
+            (self._options.runtime / "control.sock").unlink(missing_ok=True)
+            self._store.close()
+
+    async def _end_left_over(self) -> None:
+        """End every process that an engine in this home has started and not seen end."""
+        left = self._store.processes()
+        await processes.end(left)
+        for row in left:
+            self._store.forget_process(row.pid)
+
+    async def _serve(self, listener: socket.socket) -> None:
+        app = create_app(self._service, self._options.token)
+        config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
+        server = _Server(config)
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, server.ask_to_end)
+        await server.serve([listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the job manager, which has more to close."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signal handlers as they are."""
+        yield
+
+    def ask_to_end(self) -> None:
+        """End after the requests that are under way; a second time: at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the REST port. Raises ConfigError when it is taken."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        taken = error.errno == errno.EADDRINUSE
+        reason = "another process listens there" if taken else error.strerror
+        msg = f"port {port} on {host} cannot be used: {reason}; pass another one with --port"
+        raise ConfigError(msg) from error
+    listener.listen(128)
+    return listener
+
+
+@contextmanager
+def locked(home: Path) -> Iterator[IO[str]]:
+    """Keep a home to one job manager. Raises ConfigError when another one has it."""
+    with (home / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            msg = f"home folder {home} is in use by another job manager; pass another --home"
+            raise ConfigError(msg) from error
+        yield lock
+
+
+def runtime_folder(home: Path, wanted: Path | None) -> Path:
+    """A folder for sockets that only this user can enter, with a path short enough for them."""
+    folder = wanted or home / "run"
+    if len(str(folder.absolute())) > LONGEST_RUNTIME_PATH:
+        if wanted is not None:
+            msg = (
+                f"runtime folder has too long a path for sockets: got {folder.absolute()}; "
+                f"choose one of at most {LONGEST_RUNTIME_PATH} characters"
+            )
+            raise ConfigError(msg)
+        digest = hashlib.sha256(str(home.absolute()).encode()).hexdigest()[:8]
+        folder = Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}-{digest}"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.chmod(0o700)
+    return folder.absolute()
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("jobmanager", description="run the engine's job manager")
+    home = Path(os.environ.get("HEADWATER_HOME", ".headwater")) / "engine"
+    parser.add_argument("--home", type=Path, default=home, help="folder of everything it keeps")
+    parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface")
+    parser.add_argument("--port", type=int, default=8081, help="its port; 0: any free one")
+    parser.add_argument("--runtime-dir", type=Path, help="folder of sockets, with a short path")
+    parser.add_argument("--task-managers", type=int, default=0, help="how many to keep alive here")
+    parser.add_argument("--slots", type=int, default=4, help="slots of each of them")
+    parser.add_argument("--max-rows", type=int, default=MAX_ROWS, help="rows of one poll at most")
+    parser.add_argument("--lifeline", action="store_true", help="die with the parent process")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a job manager until a signal ends it; return the exit code."""
+    parsed = _parse(argv)
+    if parsed.lifeline:
+        die_with_parent()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    home = parsed.home.absolute()
+    try:
+        for folder in FOLDERS:
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        options = Options(
+            home,
+            parsed.host,
+            parsed.port,
+            runtime_folder(home, parsed.runtime_dir),
+            parsed.task_managers,
+            parsed.slots,
+            parsed.max_rows,
+            os.environ.get("HEADWATER_ENGINE_TOKEN"),
+        )
+        with locked(home), listen(options.host, options.port) as listener:
+            _publish(home, listener)
+            asyncio.run(JobManager(options).run(listener))
+    except ConfigError as error:
+        print(f"headwater: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"headwater: home folder {home} cannot be used: {error}", file=sys.stderr)
+        return 1
+    with suppress(OSError):
+        (home / ADDRESS_FILE).unlink()
+    return 0
+
+
+def _publish(home: Path, listener: socket.socket) -> None:
+    """Say where it listens, to people and to programs that started it with port 0."""
+    host, port = listener.getsockname()[:2]
+    url = f"http://{host}:{port}"
+    partial = home / f".{ADDRESS_FILE}.partial"
+    partial.write_text(json.dumps({"url": url, "pid": os.getpid()}))
+    partial.replace(home / ADDRESS_FILE)
+    print(f"job manager listens at {url}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

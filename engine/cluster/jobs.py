@@ -1,0 +1,160 @@
+"""All jobs of a job manager: submitted, recovered, found by id.
+
+    submit:   build the graph ─▶ check the snapshot ─▶ record the job ─▶ start it
+    recover:  every job in the store, those that were not at their end start again
+
+Guarantee  nothing has started, and nothing is left behind, when a submission is refused. A job
+           that was accepted is in the store, so a job manager that dies a moment later starts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from engine.checkpoint.compatibility import RestoreReport, check_restore
+from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.restore import load_manifest
+from engine.clock import now_ms
+from engine.cluster.artifacts import Artifacts, Built, load_plan, settings_of
+from engine.cluster.deployment import Surroundings
+from engine.cluster.job import JobLife
+from engine.cluster.master import JobMaster
+from engine.cluster.operations import Operations
+from engine.cluster.restart import RestartPolicy, strategy_of
+from engine.cluster.settings import snapshot_settings
+from engine.cluster.store import JobRow
+from engine.errors import HeadwaterError
+from engine.graph.plan import Plan
+from engine.rest.errors import Conflict, job_not_found
+from engine.rest.model.jobs import JobStatus
+from engine.rest.model.requests import RunRequest
+
+log = logging.getLogger(__name__)
+
+
+class Jobs:
+    """The masters of all jobs."""
+
+    def __init__(self, home: Path, around: Surroundings, artifacts: Artifacts) -> None:
+        self.operations = Operations(around.store, self._cancel)
+        self._home = home
+        self._around = around
+        self._artifacts = artifacts
+        self._masters: dict[str, JobMaster] = {}
+        self._submitting: set[str] = set()
+
+    @property
+    def masters(self) -> Collection[JobMaster]:
+        """Every job, oldest first."""
+        return self._masters.values()
+
+    def find(self, job_id: str) -> JobMaster:
+        """One job. Raises NotFound."""
+        master = self._masters.get(job_id)
+        if master is None:
+            raise job_not_found(job_id)
+        return master
+
+    def by_attempt(self) -> Mapping[str, JobMaster]:
+        """Who runs which attempt."""
+        masters = (master for master in self.masters if master.attempt is not None)
+        return {master.attempt.id: master for master in masters if master.attempt is not None}
+
+    def on_slots(self) -> None:
+        """Slots may be free: jobs that wait for them take them, oldest first."""
+        for master in list(self.masters):
+            master.on_slots()
+
+    def recover(self) -> None:
+        """Take over the jobs of the job manager that was here before; none of its workers runs."""
+        self.operations.close_left_over()
+        for row in self._around.store.jobs():
+            try:
+                master = self._master(row, load_plan(row.folder))
+            except (HeadwaterError, OSError) as error:
+                log.error("job %s (%s) cannot be recovered: %s", row.name, row.job_id, error)
+                continue
+            self._masters[row.job_id] = master
+        for master in self.masters:
+            master.recover()
+
+    async def submit(self, request: RunRequest) -> str:
+        """Accept a job and start it. Raises as `EngineService.run`."""
+        job_id = request.job_id or secrets.token_hex(16)
+        if job_id in self._masters or job_id in self._submitting:
+            msg = f"job id {job_id} is taken; use another, or none"
+            raise Conflict(msg)
+        self._submitting.add(job_id)
+        folder = self._home / "jobs" / job_id
+        try:
+            built = await self._artifacts.build(request.program, folder)
+            row = await self._row(job_id, request, built)
+            master = self._master(row, built.plan)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            self._submitting.discard(job_id)
+        self._around.store.add_job(row)
+        self._masters[job_id] = master
+        master.start()
+        return job_id
+
+    async def _row(self, job_id: str, request: RunRequest, built: Built) -> JobRow:
+        path, next_id = request.savepoint_path, 1
+        if path is not None:
+            path = absolute(path)
+            manifest, report = await check(path, built.plan, request.allow_non_restored)
+            report.raise_if_refused()
+            next_id = manifest.checkpoint_id + 1
+        life = JobLife.begin(now_ms())
+        return JobRow(
+            job_id,
+            built.plan.name,
+            life.status,
+            life.entered_ms,
+            now_ms(),
+            str(built.folder),
+            str(built.code),
+            request.program.arguments,
+            settings_of(request.program),
+            path,
+            next_id,
+        )
+
+    def _master(self, row: JobRow, plan: Plan) -> JobMaster:
+        directory = str(self._home / "checkpoints" / row.job_id)
+        return JobMaster(
+            row,
+            plan,
+            snapshot_settings(directory, plan, row.settings),
+            RestartPolicy(strategy_of(row.settings)),
+            self._around,
+            self.operations.on_snapshot,
+            self._on_end,
+        )
+
+    def _on_end(self, master: JobMaster) -> None:
+        if master.life.status is JobStatus.FINISHED:
+            self.operations.on_finished(master.row.job_id)
+
+    def _cancel(self, job_id: str) -> None:
+        self.find(job_id).cancel()
+
+
+async def check(
+    path: str, plan: Plan, allow_non_restored: bool | Collection[str]
+) -> tuple[Manifest, RestoreReport]:
+    """Read a snapshot and compare it with a job. Raises RestoreError, StorageError."""
+    manifest = await asyncio.to_thread(load_manifest, path)
+    return manifest, check_restore(manifest, plan, allow_non_restored)
+
+
+def absolute(path: str) -> str:
+    """The same place, whatever folder a process works in; addresses stay as they are."""
+    return path if "://" in path else str(Path(path).expanduser().absolute())

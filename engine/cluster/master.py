@@ -1,0 +1,274 @@
+"""The master of one job: starts attempts, watches them, and decides what follows their end.
+
+    start ─▶ slots ─▶ deployment ─▶ running ─▶ all finished ─▶ FINISHED
+               ▲           │ a failure, a lost worker, too many failed checkpoints, cancel
+               │           ▼
+               │     kill every worker, wait until all are gone ─▶ FAILED | CANCELED
+               └── delay ──┘
+
+Guarantee  an attempt begins only when no process of the one before runs, from the newest snapshot
+           that was recorded; so every row counts once.
+Order      one event loop; methods return at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+
+from engine.checkpoint.coordinator import tasks_of
+from engine.checkpoint.effects import Operation, SnapshotRequest
+from engine.checkpoint.failure import FailureReason
+from engine.clock import now_ms
+from engine.cluster import failures
+from engine.cluster.attempt import Attempt
+from engine.cluster.deployment import Deployment, Surroundings
+from engine.cluster.job import JobLife
+from engine.cluster.restart import GiveUp, Restart, RestartPolicy
+from engine.cluster.scheduler import Shortage
+from engine.cluster.snapshots import JobSnapshots, SnapshotSettings
+from engine.cluster.store import JobRow
+from engine.errors import Domain
+from engine.graph.plan import Plan
+from engine.rest.model.jobs import Failure, JobStatus, TaskStatus
+from engine.runtime import control
+from engine.runtime.worker_exchange import data_socket
+
+log = logging.getLogger(__name__)
+
+
+class JobMaster:
+    """Runs one job from its submission to its end."""
+
+    def __init__(
+        self,
+        row: JobRow,
+        plan: Plan,
+        settings: SnapshotSettings,
+        policy: RestartPolicy,
+        around: Surroundings,
+        on_operation: Callable[[Operation], None],
+        on_end: Callable[[JobMaster], None],
+    ) -> None:
+        self.row = row
+        self.plan = plan
+        self.life = JobLife(row.status, dict(row.entered_ms))
+        self.policy = policy
+        self.snapshots = JobSnapshots(
+            row.job_id, plan, settings, around.store, self, row.next_checkpoint_id
+        )
+        self.attempt: Attempt | None = None
+        """The present one, or the last one."""
+        self.waiting_for: str | None = None
+        self.failure: Failure | None = None
+        """Why it FAILED."""
+        self.failures: deque[Failure] = deque(maxlen=failures.REMEMBERED)
+        """Newest first."""
+        self.restarts = 0
+        self._around = around
+        self._on_operation = on_operation
+        self._on_end = on_end
+        self._deployment: Deployment | None = None
+        self._wants_slots = False
+        self._delay_ms = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __repr__(self) -> str:
+        return f"JobMaster({self.row.name!r}, {self.life.status}, {self.attempt})"
+
+    @property
+    def needed_snapshot(self) -> str | None:
+        """The folder from which it would start again; None once it has ended."""
+        if self.life.status.terminal:
+            return None
+        point = self._around.store.recovery_point(self.row.job_id)
+        return self.row.restore_path if point is None else point.path
+
+    # Commands.
+
+    def start(self) -> None:
+        """Deploy the job as soon as there are slots."""
+        self._wants_slots = True
+        self.on_slots()
+
+    def recover(self) -> None:
+        """Go on with a job that an earlier job manager left behind; none of its workers runs."""
+        for body in self._around.store.failures(self.row.job_id, failures.REMEMBERED):
+            assert isinstance(body, dict)
+            self.failures.append(failures.from_json(body))
+        self.restarts = max(0, self._around.store.attempts(self.row.job_id) - 1)
+        match self.life.status:
+            case JobStatus.CANCELLING:
+                self._enter(JobStatus.CANCELED)
+            case JobStatus.FAILING:
+                self._enter(JobStatus.FAILED)
+            case JobStatus.RUNNING:
+                self._enter(JobStatus.RESTARTING)
+                self.start()
+            case JobStatus.CREATED | JobStatus.RESTARTING:
+                self.start()
+        if self.life.status is JobStatus.FAILED and self.failures:
+            self.failure = self.failures[0]
+
+    def cancel(self) -> None:
+        """Kill the workers and end as CANCELED; nothing to do when it is on its way already."""
+        finishing = self.attempt is not None and self.attempt.finishing
+        if finishing or self.life.status.terminal or self.life.status is JobStatus.CANCELLING:
+            return
+        self._enter(JobStatus.CANCELLING)
+        self._wants_slots, self.waiting_for = False, None
+        if self._deployment is None:
+            self._enter(JobStatus.CANCELED)
+        elif not self._deployment.attempt.ending:
+            self._deployment.attempt.move_all(TaskStatus.CANCELING, now_ms())
+            self._deployment.end()
+
+    def request(self, request: SnapshotRequest) -> None:
+        """Ask for a savepoint, checkpoint or stop."""
+        self.snapshots.request(request)
+        if self.life.status.terminal:
+            self.snapshots.give_up(f"the job is {self.life.status}")
+
+    # Attempts.
+
+    def on_slots(self) -> None:
+        """Slots may be free: begin an attempt if one is due."""
+        if not self._wants_slots:
+            return
+        attempt_id = secrets.token_hex(16)
+        count = max(vertex.parallelism for vertex in self.plan.vertices)
+        held = self._around.fleet.allocate(attempt_id, count)
+        if isinstance(held, Shortage):
+            self.waiting_for = str(held)
+            return
+        self._wants_slots, self.waiting_for = False, None
+        number = self._around.store.attempts(self.row.job_id)
+        self.attempt = Attempt.begin(attempt_id, number, held, tasks_of(self.plan), now_ms())
+        self._deploy(self.attempt)
+
+    def _deploy(self, attempt: Attempt) -> None:
+        store = self._around.store
+        attempt.restored_from = store.recovery_point(self.row.job_id)
+        point = attempt.restored_from
+        folder = self.row.restore_path if point is None else point.path
+        store.add_attempt(self.row.job_id, attempt.id, attempt.number, now_ms(), folder)
+        self._deployment = Deployment(attempt, self.row, self.plan, self._around, self)
+        self._spawn(self._deployment.begin(folder))
+
+    def send(self, message: control.Message) -> None:
+        """Tell every worker of the present attempt."""
+        if self._deployment is not None:
+            self._deployment.send(message)
+
+    # From the deployment.
+
+    def on_running(self) -> None:
+        """Every subtask processes."""
+        self._enter(JobStatus.RUNNING)
+        if self.attempt is not None and self.attempt.restored is not None:
+            self.snapshots.log.restored(self.attempt.restored)
+        self.snapshots.begin()
+
+    def on_snapshot_message(self, message: control.Message) -> None:
+        """A worker said something that the snapshots need."""
+        self.snapshots.on_message(message)
+
+    def on_failure(self, failure: Failure, operator: str | None) -> None:
+        """The first failure of an attempt decides; others are kept beside it."""
+        deployment = self._deployment
+        if deployment is None or self.life.status is JobStatus.CANCELLING:
+            return
+        if deployment.attempt.finishing:
+            log.warning("job %s: after all was committed: %s", self.row.name, failure.message)
+            return
+        if deployment.attempt.ending:
+            self._add_concurrent(failure)
+            return
+        self.failures.appendleft(failure)
+        decision = self.policy.on_failure(failures.cause_of(failure, operator), now_ms())
+        match decision:
+            case Restart(delay_ms):
+                log.warning("job %s restarts: %s", self.row.name, failure.message)
+                self._delay_ms = delay_ms
+                if self.life.status is not JobStatus.RESTARTING:
+                    self._enter(JobStatus.RESTARTING)
+            case GiveUp(reason):
+                log.error("job %s fails, %s: %s", self.row.name, reason, failure.message)
+                self.failure = failure
+                self._enter(JobStatus.FAILING)
+        deployment.attempt.move_all(TaskStatus.CANCELED, now_ms())
+        deployment.end()
+
+    def _add_concurrent(self, failure: Failure) -> None:
+        """A failure of a dying attempt: news only when a worker had something to say."""
+        if failure.task is not None and self.failures:
+            root = self.failures[0]
+            self.failures[0] = replace(root, concurrent=(*root.concurrent, failure))
+
+    def on_over(self) -> None:
+        """No worker runs any more: decide what follows once a manifest on its way is written."""
+        self._spawn(self._follow())
+
+    async def _follow(self) -> None:
+        deployment = self._deployment
+        assert deployment is not None
+        attempt = deployment.attempt
+        finished = attempt.finishing
+        await self.snapshots.end(FailureReason.JOB_ENDED if finished else FailureReason.TASK_LOST)
+        self._deployment = None
+        self._sweep(attempt)
+        if finished:
+            if self.life.status is not JobStatus.RUNNING:
+                self._enter(JobStatus.RUNNING)
+            self._enter(JobStatus.FINISHED)
+        elif self.life.status is JobStatus.CANCELLING:
+            attempt.move_all(TaskStatus.CANCELED, now_ms())
+            self._enter(JobStatus.CANCELED)
+        else:
+            self._around.store.add_failure(
+                self.row.job_id, now_ms(), failures.to_json(self.failures[0])
+            )
+            if self.life.status is JobStatus.FAILING:
+                self._enter(JobStatus.FAILED)
+            else:
+                self._spawn(self._restart(self._delay_ms))
+        self._around.fleet.release(attempt.id)
+
+    async def _restart(self, delay_ms: int) -> None:
+        await asyncio.sleep(delay_ms / 1000)
+        if self.life.status is JobStatus.RESTARTING:
+            self.restarts += 1
+            self.start()
+
+    # State.
+
+    def _enter(self, status: JobStatus) -> None:
+        self.life.move(status, now_ms())
+        self._around.store.set_status(self.row.job_id, status, self.life.entered_ms)
+        log.info("job %s (%s) is %s", self.row.name, self.row.job_id, status)
+        if status.terminal:
+            self.snapshots.give_up(f"the job is {status}")
+            self._on_end(self)
+
+    def _sweep(self, attempt: Attempt) -> None:
+        """Remove sockets that killed workers left behind."""
+        for slot in attempt.workers:
+            data_socket(self._around.runtime, attempt.id, slot).unlink(missing_ok=True)
+
+    def on_operation(self, operation: Operation) -> None:
+        """A requested snapshot is complete or has failed."""
+        self._on_operation(operation)
+
+    def on_too_many_failures(self, reason: FailureReason, message: str) -> None:
+        """Restart from the latest complete snapshot."""
+        name = f"Checkpoint{reason.name.title().replace('_', '')}"
+        self.on_failure(Failure(name, message, now_ms(), Domain.EXTERNAL), None)
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

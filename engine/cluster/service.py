@@ -1,0 +1,247 @@
+"""The job manager as REST sees it: everything that `rest.service.EngineService` asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from engine.checkpoint.effects import SnapshotRequest
+from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.restore import load_manifest
+from engine.checkpoint.stats import CheckpointHistory
+from engine.checkpoint.storage import open_folder
+from engine.clock import now_ms
+from engine.cluster import views
+from engine.cluster.artifacts import Artifacts
+from engine.cluster.fleet import Fleet
+from engine.cluster.jobs import Jobs, absolute, check
+from engine.cluster.operations import What
+from engine.cluster.store import Store
+from engine.elements import AfterBarrier, SnapshotKind
+from engine.errors import HeadwaterError, RestoreError
+from engine.graph.plan import Plan
+from engine.rest.errors import Conflict
+from engine.rest.model.checkpoints import CheckpointSettings
+from engine.rest.model.cluster import Artifact, ClusterInfo
+from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus
+from engine.rest.model.operations import JobProgress, Preflight, TriggerStatus
+from engine.rest.model.requests import (
+    PreflightRequest,
+    Program,
+    RunRequest,
+    SavepointRequest,
+    StopRequest,
+)
+from engine.version import VERSION
+
+
+class JobManagerService:
+    """Implements `EngineService` over real processes."""
+
+    def __init__(
+        self, home: Path, store: Store, fleet: Fleet, artifacts: Artifacts, jobs: Jobs
+    ) -> None:
+        self._home = home
+        self._store = store
+        self._fleet = fleet
+        self._artifacts = artifacts
+        self._jobs = jobs
+        self._itself = psutil.Process()
+        self._disposals: set[asyncio.Task[None]] = set()
+
+    # Reading.
+
+    async def cluster(self) -> ClusterInfo:
+        """Version and task managers."""
+        attempts = self._jobs.by_attempt()
+        states = sorted(self._fleet.task_managers.items())
+        return ClusterInfo(
+            version=VERSION,
+            commit="unknown",
+            task_managers=tuple(
+                views.task_manager(state, self._fleet, attempts) for _, state in states
+            ),
+            metrics={
+                "Status.Process.CPU.Load": self._itself.cpu_percent() / 100,
+                "Status.Process.Memory.Resident": self._itself.memory_info().rss,
+            },
+        )
+
+    async def jobs(self) -> Sequence[JobDetails]:
+        """Every job, oldest first."""
+        return [views.job_details(master, self._fleet) for master in self._jobs.masters]
+
+    async def job(self, job_id: str) -> JobDetails:
+        """One job."""
+        return views.job_details(self._jobs.find(job_id), self._fleet)
+
+    async def failures(self, job_id: str) -> FailureHistory:
+        """Why its attempts failed, newest first."""
+        entries = tuple(self._jobs.find(job_id).failures)
+        return FailureHistory(entries, truncated=len(entries) == views.FAILURES_SHOWN)
+
+    async def checkpoints(self, job_id: str) -> CheckpointHistory:
+        """Its checkpoints and savepoints."""
+        return self._jobs.find(job_id).snapshots.log.history()
+
+    async def checkpoint_settings(self, job_id: str) -> CheckpointSettings:
+        """How it takes checkpoints."""
+        settings = self._jobs.find(job_id).snapshots.settings
+        return CheckpointSettings(
+            interval_ms=settings.config.interval_ms or 0,
+            timeout_ms=settings.config.timeout_ms,
+            min_pause_ms=settings.config.min_pause_ms,
+            max_concurrent=1,
+            tolerable_failures=settings.config.tolerable_failures,
+            state_backend="memory",
+            storage=settings.config.directory,
+            retained=settings.retained,
+        )
+
+    async def progress(self, job_id: str) -> JobProgress:
+        """How far it is in event time."""
+        return views.job_progress(self._jobs.find(job_id))
+
+    # Artifacts.
+
+    async def artifacts(self) -> Sequence[Artifact]:
+        """Uploaded job files, newest first."""
+        return self._store.artifacts()
+
+    async def upload_artifact(self, filename: str, content: Path) -> Artifact:
+        """Keep a copy of a file."""
+        return self._artifacts.upload(filename, content, now_ms())
+
+    async def delete_artifact(self, artifact_id: str) -> None:
+        """Forget an artifact."""
+        self._artifacts.delete(artifact_id)
+
+    async def plan(self, program: Program) -> Plan:
+        """Build a program's graph and return its plan."""
+        return await self._artifacts.plan(program)
+
+    # Commands.
+
+    async def run(self, request: RunRequest) -> str:
+        """Start a job and return its id as soon as it is accepted."""
+        return await self._jobs.submit(request)
+
+    async def cancel(self, job_id: str) -> None:
+        """Begin to cancel."""
+        master = self._jobs.find(job_id)
+        if master.life.status in (JobStatus.FINISHED, JobStatus.FAILED):
+            msg = f"job {job_id} cannot be cancelled: it is {master.life.status} already"
+            raise Conflict(msg)
+        master.cancel()
+
+    async def trigger_savepoint(self, job_id: str, request: SavepointRequest) -> str:
+        """Begin a savepoint and return its trigger id."""
+        what = What.CANCEL if request.cancel else What.SAVEPOINT
+        return self._request(
+            job_id,
+            what,
+            request.trigger_id,
+            SnapshotKind.SAVEPOINT,
+            directory=self._directory(request.target),
+        )
+
+    async def stop(self, job_id: str, request: StopRequest) -> str:
+        """Begin to stop with a savepoint."""
+        return self._request(
+            job_id,
+            What.STOP,
+            request.trigger_id,
+            SnapshotKind.SAVEPOINT,
+            AfterBarrier.DRAIN if request.drain else AfterBarrier.STOP,
+            self._directory(request.target),
+        )
+
+    async def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a savepoint or stop stands."""
+        self._jobs.find(job_id)
+        return self._jobs.operations.status(trigger_id, "savepoint", job_id)
+
+    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None) -> str:
+        """Begin a checkpoint outside the interval and return its trigger id."""
+        return self._request(job_id, What.CHECKPOINT, trigger_id, SnapshotKind.CHECKPOINT)
+
+    async def checkpoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a manual checkpoint stands."""
+        self._jobs.find(job_id)
+        return self._jobs.operations.status(trigger_id, "checkpoint", job_id)
+
+    def _request(
+        self,
+        job_id: str,
+        what: What,
+        trigger_id: str | None,
+        kind: SnapshotKind,
+        then: AfterBarrier = AfterBarrier.CONTINUE,
+        directory: str | None = None,
+    ) -> str:
+        master = self._jobs.find(job_id)
+        known = trigger_id is not None and self._store.operation(trigger_id) is not None
+        if master.life.status.terminal and not known:
+            msg = f"{what} of job {job_id} is not possible: the job is {master.life.status}"
+            raise Conflict(msg)
+        trigger_id, new = self._jobs.operations.begin(what, job_id, trigger_id)
+        if new:
+            master.request(SnapshotRequest(trigger_id, kind, then, directory))
+        return trigger_id
+
+    def _directory(self, target: str | None) -> str:
+        return str(self._home / "savepoints") if target is None else absolute(target)
+
+    # Snapshots.
+
+    async def savepoint(self, path: str) -> Manifest:
+        """Read the manifest of a snapshot."""
+        return await asyncio.to_thread(load_manifest, absolute(path))
+
+    async def preflight(self, request: PreflightRequest) -> Preflight:
+        """Say what a start from a snapshot would restore."""
+        plan = await self._artifacts.plan(request.program)
+        path = absolute(request.savepoint_path)
+        manifest, report = await check(path, plan, request.allow_non_restored)
+        return Preflight(plan, manifest, report)
+
+    async def dispose_savepoint(self, path: str) -> str:
+        """Begin to delete a savepoint's folder and return a trigger id."""
+        trigger_id, _ = self._jobs.operations.begin(What.DISPOSAL, None, None)
+        task = asyncio.create_task(self._dispose(trigger_id, absolute(path)))
+        self._disposals.add(task)
+        task.add_done_callback(self._disposals.discard)
+        return trigger_id
+
+    async def disposal_status(self, trigger_id: str) -> TriggerStatus:
+        """Where a disposal stands."""
+        return self._jobs.operations.status(trigger_id, "disposal", None)
+
+    async def _dispose(self, trigger_id: str, path: str) -> None:
+        try:
+            manifest = await asyncio.to_thread(load_manifest, path)
+            self._check_disposable(manifest, path)
+            await asyncio.to_thread(open_folder(path).delete)
+        except HeadwaterError as error:
+            self._jobs.operations.finish(trigger_id, failure=str(error))
+        else:
+            self._jobs.operations.finish(trigger_id)
+
+    def _check_disposable(self, manifest: Manifest, path: str) -> None:
+        """Refuse what the engine owns, and what a job would need to start again."""
+        if manifest.kind is not SnapshotKind.SAVEPOINT:
+            msg = (
+                f"folder {path} is a checkpoint: the engine deletes it; dispose of savepoints only"
+            )
+            raise RestoreError(msg)
+        for master in self._jobs.masters:
+            needed = master.needed_snapshot
+            if needed is not None and open_folder(needed).url == open_folder(path).url:
+                msg = (
+                    f"savepoint {path} is needed by job {master.row.job_id}: it would restart from "
+                    "it; wait for its next checkpoint, or cancel the job"
+                )
+                raise RestoreError(msg)

@@ -1,0 +1,255 @@
+"""The snapshots of one job, over all its attempts: carries out what the coordinator decides.
+
+    coordinator ──effects──▶ barriers to workers, manifests to storage, rows to the store
+                ◀── acks, declines, manifest_written, ticks ──
+
+Guarantee  a snapshot is first written, then recorded, then committed: whatever dies in between, the
+           next attempt either does not know it or restores it, and so commits it again or never.
+Order      a savepoint that a job runs on from commits nothing: it belongs to a person, who may move
+           it, so a restart could not begin there. What it staged is committed with the next
+           checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+from engine.checkpoint import effects
+from engine.checkpoint.coordinator import CheckpointConfig, Coordinator
+from engine.checkpoint.effects import Operation, SnapshotRequest
+from engine.checkpoint.failure import FailureReason
+from engine.checkpoint.manifest import SubtaskSnapshot
+from engine.checkpoint.stats import CheckpointLog
+from engine.checkpoint.storage import open_folder
+from engine.checkpoint.writer import write_manifest
+from engine.clock import now_ms
+from engine.cluster.store import SnapshotRow, Store
+from engine.elements import AfterBarrier, Barrier
+from engine.errors import HeadwaterError
+from engine.graph.jobgraph import TaskId
+from engine.graph.plan import Plan
+from engine.runtime import control
+
+log = logging.getLogger(__name__)
+
+
+class SnapshotListener(Protocol):
+    """The job, told what matters to it. Called on the event loop."""
+
+    def send(self, message: control.Message) -> None:
+        """Tell every worker of the present attempt."""
+
+    def on_operation(self, operation: Operation) -> None:
+        """A requested snapshot is complete or has failed."""
+
+    def on_too_many_failures(self, reason: FailureReason, message: str) -> None:
+        """Restart from the latest complete snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSettings:
+    """How a job takes and keeps snapshots."""
+
+    config: CheckpointConfig
+    retained: int = 3
+
+
+class JobSnapshots:
+    """Takes the snapshots of one job."""
+
+    def __init__(
+        self,
+        job_id: str,
+        plan: Plan,
+        settings: SnapshotSettings,
+        store: Store,
+        listener: SnapshotListener,
+        next_id: int,
+    ) -> None:
+        self.log = CheckpointLog()
+        self.settings = settings
+        self._job_id = job_id
+        self._plan = plan
+        self._store = store
+        self._listener = listener
+        self._next_id = next_id
+        self._coordinator: Coordinator | None = None
+        self._waiting: dict[str, SnapshotRequest] = {}
+        self._barriers: dict[int, Barrier] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._work: set[asyncio.Task[None]] = set()
+
+    # Of the job.
+
+    def begin(self) -> None:
+        """Every subtask of a new attempt runs: take snapshots, first those that wait."""
+        self._coordinator = Coordinator(
+            self._job_id,
+            self._plan,
+            self.settings.config,
+            self.log,
+            first_id=self._next_id,
+            now_ms=now_ms(),
+        )
+        waiting, self._waiting = self._waiting, {}
+        for request in waiting.values():
+            self._coordinator.request(request, now_ms())
+        self._carry_out()
+
+    def request(self, request: SnapshotRequest) -> None:
+        """Ask for a snapshot; while the job does not run, it waits until it does."""
+        if self._coordinator is None:
+            self._waiting[request.trigger_id] = request
+            return
+        self._coordinator.request(request, now_ms())
+        self._carry_out()
+
+    async def end(self, reason: FailureReason) -> None:
+        """The attempt is over: begin nothing new, and wait for a manifest that is on its way."""
+        coordinator, self._coordinator = self._coordinator, None
+        if coordinator is not None:
+            coordinator.close(reason, now_ms())
+            self._carry_out(coordinator)
+        while self._work:
+            await asyncio.gather(*self._work)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def give_up(self, message: str) -> None:
+        """The job has ended: snapshots that still wait will never be taken."""
+        waiting, self._waiting = self._waiting, {}
+        for request in waiting.values():
+            self._listener.on_operation(
+                Operation(
+                    request,
+                    effects.OperationStatus.FAILED,
+                    reason=FailureReason.JOB_ENDED,
+                    failure=f"{request.kind} failed: {message}",
+                )
+            )
+
+    def on_message(self, message: control.Message) -> None:
+        """A worker has stored, or could not store, its part; or it has read all its input."""
+        coordinator = self._coordinator
+        if coordinator is None:
+            return
+        match message:
+            case control.Acknowledged(_, snapshot):
+                assert isinstance(snapshot, dict)
+                coordinator.ack(SubtaskSnapshot.from_json(snapshot), now_ms())
+            case control.Declined(checkpoint_id, vertex, subtask, reason):
+                coordinator.decline(TaskId(vertex, subtask), checkpoint_id, reason, now_ms())
+            case control.EndOfInputReached(vertex, subtask):
+                coordinator.end_of_input(TaskId(vertex, subtask), now_ms())
+        self._carry_out()
+
+    # Of the coordinator.
+
+    def _carry_out(self, coordinator: Coordinator | None = None) -> None:
+        """Do everything that the coordinator wants, then sleep until it has to decide again."""
+        coordinator = coordinator or self._coordinator
+        if coordinator is None:
+            return
+        while coordinator.effects:
+            self._do(coordinator.effects.popleft(), coordinator)
+        if coordinator is self._coordinator:
+            self._sleep(coordinator)
+
+    def _sleep(self, coordinator: Coordinator) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        due_ms = coordinator.next_tick_ms
+        if due_ms is not None:
+            delay = max(0, due_ms - now_ms()) / 1000
+            self._timer = asyncio.get_running_loop().call_later(delay, self._tick, coordinator)
+
+    def _tick(self, coordinator: Coordinator) -> None:
+        if coordinator is self._coordinator:
+            coordinator.tick(now_ms())
+            self._carry_out()
+
+    def _do(self, effect: effects.Effect, coordinator: Coordinator) -> None:
+        match effect:
+            case effects.SendBarrier(barrier):
+                self._send(barrier)
+            case effects.WriteManifest():
+                self._start(self._complete(effect, coordinator))
+            case effects.NotifyComplete(checkpoint_id):
+                self._commit(checkpoint_id)
+            case effects.NotifyAborted(checkpoint_id):
+                self._barriers.pop(checkpoint_id, None)
+                self._listener.send(control.Aborted(checkpoint_id))
+            case effects.DiscardFolder(folder):
+                self._start(self._delete(folder))
+            case effects.OperationEnded(operation):
+                self._listener.on_operation(operation)
+            case effects.FailJob(reason, message):
+                self._listener.on_too_many_failures(reason, message)
+            case _:
+                assert_never(effect)
+
+    def _send(self, barrier: Barrier) -> None:
+        self._next_id = barrier.checkpoint_id + 1
+        self._store.reserve_checkpoint(self._job_id, self._next_id)
+        self._barriers[barrier.checkpoint_id] = barrier
+        self._listener.send(
+            control.Trigger(
+                barrier.checkpoint_id,
+                barrier.kind,
+                barrier.then,
+                barrier.triggered_ms,
+                barrier.folder,
+            )
+        )
+
+    async def _complete(self, effect: effects.WriteManifest, coordinator: Coordinator) -> None:
+        """Write, then record, then tell the coordinator, whose answer is to commit."""
+        checkpoint_id, folder = effect.checkpoint_id, effect.folder
+        try:
+            await asyncio.to_thread(write_manifest, effect.manifest, open_folder(folder))
+        except HeadwaterError as error:
+            coordinator.manifest_failed(checkpoint_id, str(error), now_ms())
+        else:
+            barrier = self._barriers[checkpoint_id]
+            self._store.add_snapshot(_row(self._job_id, barrier))
+            coordinator.manifest_written(checkpoint_id, now_ms())
+            self._start(self._retire())
+        self._carry_out(coordinator)
+
+    def _commit(self, checkpoint_id: int) -> None:
+        barrier = self._barriers.pop(checkpoint_id)
+        if _row(self._job_id, barrier).recoverable:
+            self._listener.send(control.Completed(checkpoint_id))
+
+    async def _retire(self) -> None:
+        """Delete checkpoints that newer ones have replaced."""
+        for row in self._store.replaced_checkpoints(self._job_id, self.settings.retained):
+            self._store.discard(self._job_id, row.checkpoint_id)
+            self.log.discarded(row.checkpoint_id)
+            await self._delete(row.path)
+
+    async def _delete(self, folder: str) -> None:
+        try:
+            await asyncio.to_thread(open_folder(folder).delete)
+        except HeadwaterError as error:
+            log.warning("%s", error)
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+
+def _row(job_id: str, barrier: Barrier) -> SnapshotRow:
+    return SnapshotRow(
+        job_id,
+        barrier.checkpoint_id,
+        barrier.kind,
+        barrier.folder,
+        now_ms(),
+        ends_job=barrier.then is not AfterBarrier.CONTINUE,
+    )

@@ -1,0 +1,341 @@
+"""The job manager's memory: what must survive its death, in one SQLite file.
+
+    artifacts     uploaded job files
+    jobs          what was submitted, and the state each job is in
+    attempts      each deployment of a job
+    processes     workers and task managers that may still run (for the one who comes after a crash)
+    snapshots     completed checkpoints and savepoints
+    operations    savepoints, stops, checkpoints and disposals that clients poll by trigger id
+    failures      why attempts failed
+
+Guarantee  every write is on disk when its method returns (WAL, synchronous=FULL): a checkpoint is
+           recorded before any sink is told to commit it, even if the machine loses power.
+Order      one thread, the event loop's: each call is one short transaction.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.connectors.contract import Json
+from engine.elements import SnapshotKind
+from engine.errors import ConfigError
+from engine.rest.model.cluster import Artifact
+from engine.rest.model.jobs import JobStatus
+
+VERSION = 1
+
+_TABLES = """
+CREATE TABLE artifacts (
+    artifact_id TEXT PRIMARY KEY, filename TEXT NOT NULL, uploaded_ms INTEGER NOT NULL,
+    size_bytes INTEGER NOT NULL
+);
+CREATE TABLE jobs (
+    job_id TEXT PRIMARY KEY, name TEXT NOT NULL, status TEXT NOT NULL, entered_ms TEXT NOT NULL,
+    submitted_ms INTEGER NOT NULL, folder TEXT NOT NULL, code TEXT NOT NULL,
+    arguments TEXT NOT NULL, settings TEXT NOT NULL, restore_path TEXT,
+    next_checkpoint_id INTEGER NOT NULL
+);
+CREATE TABLE attempts (
+    attempt_id TEXT PRIMARY KEY, job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    number INTEGER NOT NULL, started_ms INTEGER NOT NULL, restored_from TEXT
+);
+CREATE TABLE processes (
+    pid INTEGER NOT NULL, created REAL NOT NULL, what TEXT NOT NULL, PRIMARY KEY (pid, created)
+);
+CREATE TABLE snapshots (
+    job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE, checkpoint_id INTEGER NOT NULL,
+    kind TEXT NOT NULL, path TEXT NOT NULL, completed_ms INTEGER NOT NULL,
+    ends_job INTEGER NOT NULL, discarded INTEGER NOT NULL, PRIMARY KEY (job_id, checkpoint_id)
+);
+CREATE TABLE operations (
+    trigger_id TEXT PRIMARY KEY, job_id TEXT, what TEXT NOT NULL, requested_ms INTEGER NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0, location TEXT, checkpoint_id INTEGER, failure TEXT
+);
+CREATE TABLE failures (
+    id INTEGER PRIMARY KEY, job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    at_ms INTEGER NOT NULL, body TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as it was submitted, and where it stands."""
+
+    job_id: str
+    name: str
+    status: JobStatus
+    entered_ms: Mapping[JobStatus, int]
+    submitted_ms: int
+    folder: str
+    """Holds `graph.pkl` and `plan.json`."""
+    code: str
+    """Folder of the artifact."""
+    arguments: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+    restore_path: str | None = None
+    """The snapshot it was submitted with."""
+    next_checkpoint_id: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRow:
+    """A completed checkpoint or savepoint."""
+
+    job_id: str
+    checkpoint_id: int
+    kind: SnapshotKind
+    path: str
+    completed_ms: int
+    ends_job: bool = False
+    """Nothing is left to do but to commit it: the job stops with it, or its input has ended."""
+    discarded: bool = False
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether a failed job starts again from here.
+
+        A savepoint that a job runs on from is not: it belongs to a person, who may move it.
+        """
+        return self.kind is SnapshotKind.CHECKPOINT or self.ends_job
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """A long operation, as its client polls it."""
+
+    trigger_id: str
+    job_id: str | None
+    what: str
+    """savepoint, stop, checkpoint or disposal."""
+    requested_ms: int
+    done: bool = False
+    location: str | None = None
+    checkpoint_id: int | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRow:
+    """A process that was started: its id alone could be another process by now."""
+
+    pid: int
+    created: float
+    what: str
+
+
+class Store:
+    """All tables. Owned by one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.row_factory = sqlite3.Row
+        self._db.executescript(
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+        )
+        self._create(path)
+
+    def _create(self, path: Path) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            self._db.executescript(f"BEGIN;{_TABLES}PRAGMA user_version={VERSION};COMMIT;")
+        elif version != VERSION:
+            msg = (
+                f"store {path} has format {version}, this engine reads {VERSION}; "
+                "use the engine that wrote it, or another home folder"
+            )
+            raise ConfigError(msg)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    # Artifacts.
+
+    def add_artifact(self, artifact: Artifact) -> None:
+        """Remember an uploaded file; the same content and name again only renews its date."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO artifacts VALUES (?, ?, ?, ?)",
+            (artifact.id, artifact.filename, artifact.uploaded_ms, artifact.size_bytes),
+        )
+
+    def artifacts(self) -> Sequence[Artifact]:
+        """Uploaded files, newest first."""
+        rows = self._db.execute("SELECT * FROM artifacts ORDER BY uploaded_ms DESC, artifact_id")
+        return [Artifact(*row) for row in rows]
+
+    def artifact(self, artifact_id: str) -> Artifact | None:
+        """One uploaded file."""
+        row = self._one("SELECT * FROM artifacts WHERE artifact_id = ?", artifact_id)
+        return Artifact(*row) if row else None
+
+    def forget_artifact(self, artifact_id: str) -> None:
+        """Remove an uploaded file from the list."""
+        self._db.execute("DELETE FROM artifacts WHERE artifact_id = ?", (artifact_id,))
+
+    # Jobs and attempts.
+
+    def add_job(self, job: JobRow) -> None:
+        """Remember a submitted job."""
+        self._db.execute(
+            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (job.job_id, job.name, job.status, json.dumps(job.entered_ms), job.submitted_ms,
+             job.folder, job.code, json.dumps(job.arguments), json.dumps(dict(job.settings)),
+             job.restore_path, job.next_checkpoint_id),
+        )  # fmt: skip
+
+    def jobs(self) -> Sequence[JobRow]:
+        """Every job, oldest first."""
+        rows = self._db.execute("SELECT * FROM jobs ORDER BY submitted_ms, job_id")
+        return [_job(row) for row in rows]
+
+    def set_status(self, job_id: str, status: JobStatus, entered: Mapping[JobStatus, int]) -> None:
+        """Record the state of a job."""
+        self._db.execute(
+            "UPDATE jobs SET status = ?, entered_ms = ? WHERE job_id = ?",
+            (status, json.dumps(entered), job_id),
+        )
+
+    def reserve_checkpoint(self, job_id: str, next_id: int) -> None:
+        """Never use an id below `next_id` again, whatever happens."""
+        self._db.execute(
+            "UPDATE jobs SET next_checkpoint_id = max(next_checkpoint_id, ?) WHERE job_id = ?",
+            (next_id, job_id),
+        )
+
+    def add_attempt(
+        self, job_id: str, attempt_id: str, number: int, now_ms: int, restored_from: str | None
+    ) -> None:
+        """Record that a job is being deployed."""
+        self._db.execute(
+            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?)",
+            (attempt_id, job_id, number, now_ms, restored_from),
+        )
+
+    def attempts(self, job_id: str) -> int:
+        """How often a job was deployed."""
+        row = self._one("SELECT count(*) FROM attempts WHERE job_id = ?", job_id)
+        return int(row[0]) if row else 0
+
+    # Processes.
+
+    def add_process(self, process: ProcessRow) -> None:
+        """Remember a process that must not outlive its purpose."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO processes VALUES (?, ?, ?)",
+            (process.pid, process.created, process.what),
+        )
+
+    def processes(self) -> Sequence[ProcessRow]:
+        """Processes that may still run."""
+        return [ProcessRow(*row) for row in self._db.execute("SELECT * FROM processes")]
+
+    def forget_process(self, pid: int) -> None:
+        """A process is gone."""
+        self._db.execute("DELETE FROM processes WHERE pid = ?", (pid,))
+
+    # Snapshots.
+
+    def add_snapshot(self, row: SnapshotRow) -> None:
+        """Record a completed snapshot."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (row.job_id, row.checkpoint_id, row.kind, row.path, row.completed_ms, row.ends_job,
+             row.discarded),
+        )  # fmt: skip
+
+    def recovery_point(self, job_id: str) -> SnapshotRow | None:
+        """The newest snapshot that a failed job starts again from."""
+        rows = self._db.execute(
+            "SELECT * FROM snapshots WHERE job_id = ? AND NOT discarded"
+            " ORDER BY checkpoint_id DESC",
+            (job_id,),
+        )
+        return next((row for row in map(_snapshot, rows) if row.recoverable), None)
+
+    def replaced_checkpoints(self, job_id: str, retained: int) -> Sequence[SnapshotRow]:
+        """Checkpoints, never savepoints, older than the newest `retained` ones."""
+        rows = self._db.execute(
+            "SELECT * FROM snapshots WHERE job_id = ? AND kind = ? AND NOT discarded"
+            " ORDER BY checkpoint_id DESC LIMIT -1 OFFSET ?",
+            (job_id, SnapshotKind.CHECKPOINT, retained),
+        )
+        return [_snapshot(row) for row in rows]
+
+    def discard(self, job_id: str, checkpoint_id: int) -> None:
+        """Record that a checkpoint's files are about to be deleted: do not restore from it."""
+        self._db.execute(
+            "UPDATE snapshots SET discarded = 1 WHERE job_id = ? AND checkpoint_id = ?",
+            (job_id, checkpoint_id),
+        )
+
+    # Operations.
+
+    def put_operation(self, row: OperationRow) -> None:
+        """Record where an operation stands."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.trigger_id, row.job_id, row.what, row.requested_ms, row.done, row.location,
+             row.checkpoint_id, row.failure),
+        )  # fmt: skip
+
+    def operation(self, trigger_id: str) -> OperationRow | None:
+        """One operation."""
+        row = self._one("SELECT * FROM operations WHERE trigger_id = ?", trigger_id)
+        return _operation(row) if row else None
+
+    def open_operations(self) -> Sequence[OperationRow]:
+        """Operations that are not done."""
+        rows = self._db.execute("SELECT * FROM operations WHERE NOT done")
+        return [_operation(row) for row in rows]
+
+    # Failures.
+
+    def add_failure(self, job_id: str, at_ms: int, body: Json) -> None:
+        """Record why an attempt failed."""
+        self._db.execute(
+            "INSERT INTO failures (job_id, at_ms, body) VALUES (?, ?, ?)",
+            (job_id, at_ms, json.dumps(body)),
+        )
+
+    def failures(self, job_id: str, limit: int) -> Sequence[Json]:
+        """The newest failures of a job, newest first."""
+        rows = self._db.execute(
+            "SELECT body FROM failures WHERE job_id = ? ORDER BY id DESC LIMIT ?", (job_id, limit)
+        )
+        return [json.loads(row[0]) for row in rows]
+
+    def _one(self, query: str, *values: object) -> sqlite3.Row | None:
+        row: sqlite3.Row | None = self._db.execute(query, values).fetchone()
+        return row
+
+
+def _job(row: sqlite3.Row) -> JobRow:
+    entered = {JobStatus(status): at for status, at in json.loads(row["entered_ms"]).items()}
+    return JobRow(
+        job_id=row["job_id"],
+        name=row["name"],
+        status=JobStatus(row["status"]),
+        entered_ms=entered,
+        submitted_ms=row["submitted_ms"],
+        folder=row["folder"],
+        code=row["code"],
+        arguments=tuple(json.loads(row["arguments"])),
+        settings=json.loads(row["settings"]),
+        restore_path=row["restore_path"],
+        next_checkpoint_id=row["next_checkpoint_id"],
+    )
+
+
+def _snapshot(row: sqlite3.Row) -> SnapshotRow:
+    flags = {name: bool(row[name]) for name in ("ends_job", "discarded")}
+    return SnapshotRow(**(dict(row) | flags | {"kind": SnapshotKind(row["kind"])}))
+
+
+def _operation(row: sqlite3.Row) -> OperationRow:
+    return OperationRow(**(dict(row) | {"done": bool(row["done"])}))

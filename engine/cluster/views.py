@@ -1,0 +1,208 @@
+"""What the job manager knows, as the values that REST serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import psutil
+
+from engine.clock import now_ms
+from engine.cluster.attempt import Attempt, TaskLife
+from engine.cluster.failures import REMEMBERED
+from engine.cluster.fleet import Fleet, TaskManagerState
+from engine.cluster.master import JobMaster
+from engine.elements import Micros
+from engine.graph.jobgraph import TaskId
+from engine.graph.plan import VertexPlan
+from engine.rest.model.cluster import Slot, TaskManagerInfo
+from engine.rest.model.jobs import (
+    JobDetails,
+    MetricValue,
+    SubtaskDetails,
+    TaskStatus,
+    TaskTotals,
+    VertexDetails,
+)
+from engine.rest.model.operations import JobProgress, SourceProgress
+from engine.runtime.control import ProcessUse
+
+FAILURES_SHOWN = REMEMBERED
+_ENDED = (TaskStatus.FINISHED, TaskStatus.CANCELED, TaskStatus.FAILED)
+_NOT_METRICS = ("currentInputWatermark", "currentOutputWatermark")
+
+
+def job_details(master: JobMaster, fleet: Fleet) -> JobDetails:
+    """One job."""
+    plan, row = master.plan, master.row
+    return JobDetails(
+        id=row.job_id,
+        name=row.name,
+        status=master.life.status,
+        start_ms=row.submitted_ms,
+        end_ms=master.life.end_ms,
+        timestamps=dict(master.life.entered_ms),
+        parallelism=max(vertex.parallelism for vertex in plan.vertices),
+        max_parallelism=plan.max_parallelism,
+        plan=plan,
+        vertices=tuple(_vertex(vertex, master, fleet) for vertex in plan.vertices),
+        restart_strategy=str(master.policy.strategy),
+        settings=row.settings,
+        arguments=row.arguments,
+        waiting_for=master.waiting_for,
+        failure=master.failure,
+        metrics=_job_metrics(master),
+    )
+
+
+def _job_metrics(master: JobMaster) -> Mapping[str, MetricValue]:
+    history = master.snapshots.log.history()
+    numbers: dict[str, MetricValue] = {
+        "numRestarts": master.restarts,
+        "fullRestarts": master.restarts,
+        "numberOfCompletedCheckpoints": history.counts.completed,
+        "numberOfFailedCheckpoints": history.counts.failed,
+        "numberOfInProgressCheckpoints": history.counts.in_progress,
+        "totalNumberOfCheckpoints": history.counts.total,
+    }
+    attempt = master.attempt
+    if attempt is not None and attempt.running and not master.life.status.terminal:
+        numbers["uptime"] = now_ms() - attempt.started_ms
+    if history.latest_completed is not None:
+        numbers["lastCheckpointDuration"] = history.latest_completed.duration_ms
+        numbers["lastCheckpointSize"] = history.latest_completed.state_bytes
+    return numbers
+
+
+def _vertex(vertex: VertexPlan, master: JobMaster, fleet: Fleet) -> VertexDetails:
+    subtasks = (
+        _subtask(TaskId(vertex.id, index), master.attempt, fleet, vertex in master.plan.sources)
+        for index in range(vertex.parallelism)
+    )
+    return VertexDetails(
+        vertex.id, vertex.name, vertex.parallelism, master.plan.max_parallelism, tuple(subtasks)
+    )
+
+
+def _subtask(id_: TaskId, attempt: Attempt | None, fleet: Fleet, source: bool) -> SubtaskDetails:
+    if attempt is None:
+        return SubtaskDetails(id_.subtask, TaskStatus.CREATED)
+    task = attempt.tasks[id_]
+    host = attempt.where(id_)
+    numbers = task.metrics
+    return SubtaskDetails(
+        index=id_.subtask,
+        status=task.status,
+        attempt=attempt.number,
+        endpoint=host,
+        task_manager_id=task_manager_id(host, fleet),
+        start_ms=task.entered_ms.get(TaskStatus.DEPLOYING, -1),
+        end_ms=task.entered_ms[task.status] if task.status in _ENDED else -1,
+        status_ms=_durations(task),
+        totals=_totals(task),
+        metrics={name: value for name, value in numbers.items() if name not in _NOT_METRICS},
+        input_watermark=None if source else _watermark(numbers, "currentInputWatermark"),
+        output_watermark=_watermark(numbers, "currentOutputWatermark"),
+    )
+
+
+def _durations(task: TaskLife) -> Mapping[TaskStatus, int]:
+    """How long it has been in each state, in the order in which it was."""
+    entered = list(task.entered_ms.items())
+    ends = [at for _, at in entered[1:]] + [now_ms()]
+    return {status: max(0, end - at) for (status, at), end in zip(entered, ends, strict=True)}
+
+
+def _totals(task: TaskLife) -> TaskTotals:
+    numbers = task.metrics
+    return TaskTotals(
+        read_records=int(numbers.get("numRecordsIn", 0)),
+        write_records=int(numbers.get("numRecordsOut", 0)),
+        busy_ms=int(numbers.get("accumulatedBusyTimeMs", 0)),
+        backpressured_ms=int(numbers.get("accumulatedBackPressuredTimeMs", 0)),
+        idle_ms=int(numbers.get("accumulatedIdleTimeMs", 0)),
+        complete=bool(numbers),
+    )
+
+
+def _watermark(numbers: Mapping[str, float], name: str) -> Micros | None:
+    return Micros(int(numbers[name])) if name in numbers else None
+
+
+def job_progress(master: JobMaster) -> JobProgress:
+    """How far a job is in event time."""
+    attempt = master.attempt
+    sources = tuple(_source(vertex, attempt) for vertex in master.plan.sources)
+    marks = [s.watermark for s in sources if s.watermark is not None and not s.finished]
+    marks = marks or [s.watermark for s in sources if s.watermark is not None]
+    reports = [] if attempt is None else [t.metrics_ms for t in attempt.tasks.values()]
+    return JobProgress(
+        at_ms=max((at for at in reports if at is not None), default=now_ms()),
+        position=min(marks, default=None),
+        sources=sources,
+    )
+
+
+def _source(vertex: VertexPlan, attempt: Attempt | None) -> SourceProgress:
+    operator = vertex.operators[0]
+    ids = [TaskId(vertex.id, index) for index in range(vertex.parallelism)]
+    tasks = [] if attempt is None else [attempt.tasks[id_] for id_ in ids]
+    reading = [task for task in tasks if not task.input_ended]
+    marks = [_watermark(task.metrics, "currentOutputWatermark") for task in reading or tasks]
+    pending = [task.metrics.get("pendingRecords") for task in tasks]
+    known = [rows for rows in pending if rows is not None]
+    return SourceProgress(
+        uid=operator.uid,
+        name=operator.name,
+        vertex_id=vertex.id,
+        watermark=min((mark for mark in marks if mark is not None), default=None),
+        pending_rows=int(sum(known)) if known and len(known) == len(pending) else None,
+        finished=bool(tasks) and not reading,
+    )
+
+
+def task_manager_id(name: str, fleet: Fleet) -> str:
+    """The id under which REST knows a task manager."""
+    state = fleet.task_managers.get(name)
+    if state is None:
+        return f"(lost):{name}"
+    born = 0 if state.process is None else int(state.process.created * 1000)
+    return f"{state.hello.host}:{name}-{(born ^ state.hello.pid) & 0xFFFFFF:06x}"
+
+
+def task_manager(
+    state: TaskManagerState, fleet: Fleet, attempts: Mapping[str, JobMaster]
+) -> TaskManagerInfo:
+    """One task manager; `attempts`: who runs which attempt."""
+    name = state.hello.name
+    held = [slot for slot in fleet.slots.held_on(name) if slot.attempt_id in attempts]
+    return TaskManagerInfo(
+        id=task_manager_id(name, fleet),
+        address=name,
+        slots=state.hello.slots,
+        allocated=tuple(_slot(attempts[slot.attempt_id], slot.index) for slot in held),
+        last_heartbeat_ms=state.heard_ms,
+        cpu_cores=psutil.cpu_count() or 1,
+        physical_memory=psutil.virtual_memory().total,
+        free_memory=psutil.virtual_memory().available,
+        pid=state.hello.pid,
+        metrics=_process_metrics(state),
+    )
+
+
+def _slot(master: JobMaster, index: int) -> Slot:
+    attempt = master.attempt
+    worker = None if attempt is None else attempt.workers.get(index)
+    process = None if worker is None else worker.process
+    tasks = 0 if attempt is None else sum(1 for _ in attempt.tasks_in(index))
+    return Slot(master.row.job_id, tasks, None if process is None else process.pid)
+
+
+def _process_metrics(state: TaskManagerState) -> Mapping[str, MetricValue]:
+    if state.beat is None:
+        return {}
+    uses: list[ProcessUse] = [state.beat.itself, *state.beat.workers.values()]
+    return {
+        "Status.Process.CPU.Load": sum(use.cpu_percent for use in uses) / 100,
+        "Status.Process.Memory.Resident": sum(use.memory_bytes for use in uses),
+        "Status.Process.Count": len(uses),
+    }

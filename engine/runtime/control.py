@@ -1,0 +1,269 @@
+"""The control channel: what job manager, task managers and workers tell each other.
+
+    task manager ── TaskManagerHello, Heartbeat, WorkerStarted, WorkerExited ──▶ job manager
+    task manager ◀─ StartWorker, KillWorkers ─────────────────────────────────── job manager
+    worker ──────── WorkerHello, WorkerReady, Acknowledged, Declined,
+                    EndOfInputReached, TaskFinished, Metrics, Failed ──────────▶ job manager
+    worker ◀─────── Prepare, Run, Trigger, Completed, Aborted, Stop ──────────── job manager
+
+Shapes   one JSON object per line over a Unix socket: {"type": "Trigger", "checkpoint_id": 7, …}.
+Order    a new task manager has no workers: whoever loses the job manager ends its workers first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+from engine.connectors.contract import Json
+from engine.errors import InternalError
+
+SOCKET_NAME = "control.sock"
+MAX_LINE_BYTES = 64 << 20
+"""A subtask's acknowledgement lists its files and committables: far less than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskManagerHello:
+    """A task manager offers its slots."""
+
+    name: str
+    pid: int
+    slots: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What one process uses now."""
+
+    pid: int
+    memory_bytes: int
+    cpu_percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """A task manager is alive; what it and its workers use. Workers by "attempt/slot"."""
+
+    itself: ProcessUse
+    workers: Mapping[str, ProcessUse]
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorker:
+    """Start the worker of one slot of an attempt. Also the worker's whole command line."""
+
+    job_id: str
+    attempt_id: str
+    slot: int
+    graph: str
+    """Path of the pickled job graph."""
+    code: str
+    """Folder of the artifact: modules beside the job file are imported from there."""
+    max_rows: int
+    """Rows a source gives at most in one poll."""
+    log: str
+    """File that takes what the worker prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStarted:
+    """A worker process exists."""
+
+    attempt_id: str
+    slot: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerExited:
+    """A worker process is gone. `code` is negative when a signal ended it."""
+
+    attempt_id: str
+    slot: int
+    pid: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class KillWorkers:
+    """Kill every worker of an attempt; each exit is then reported."""
+
+    attempt_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerHello:
+    """A worker runs and will say more."""
+
+    attempt_id: str
+    slot: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """The worker is expected and known: it may restore state and open sources and sinks.
+
+    Without it a worker that its attempt has given up could still drop files of the next attempt.
+    """
+
+    restores: Mapping[str, Json]
+    """`SubtaskRestore` as JSON by "<vertex>/<subtask>"; empty to start from nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """State is restored, sinks have recovered, the worker listens for its peers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Every worker is ready: connect to the peers and process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Sources: send this barrier."""
+
+    checkpoint_id: int
+    kind: str
+    then: str
+    triggered_ms: int
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A subtask's part of a snapshot is stored; `snapshot` is a `SubtaskSnapshot` as JSON."""
+
+    checkpoint_id: int
+    snapshot: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A subtask could not store its part of a snapshot."""
+
+    checkpoint_id: int
+    vertex: str
+    subtask: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A snapshot is complete: commit what it staged."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """A snapshot will never be complete."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndOfInputReached:
+    """A subtask has read all its input, and still takes part in snapshots."""
+
+    vertex: str
+    subtask: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished:
+    """A subtask has committed everything and ended."""
+
+    vertex: str
+    subtask: int
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Numbers of the subtasks of one worker: {"<vertex>/<subtask>": {metric: value}}."""
+
+    subtasks: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A subtask, or the worker itself, cannot go on."""
+
+    name: str
+    """Type of the error."""
+    domain: str
+    message: str
+    traceback: str
+    vertex: str | None = None
+    subtask: int | None = None
+    operator: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The attempt is over: exit with code 0."""
+
+
+Message = (
+    TaskManagerHello
+    | Heartbeat
+    | StartWorker
+    | WorkerStarted
+    | WorkerExited
+    | KillWorkers
+    | WorkerHello
+    | Prepare
+    | WorkerReady
+    | Run
+    | Trigger
+    | Acknowledged
+    | Declined
+    | Completed
+    | Aborted
+    | EndOfInputReached
+    | TaskFinished
+    | Metrics
+    | Failed
+    | Stop
+)
+
+_TYPES: Mapping[str, type[Message]] = {
+    kind.__name__: kind
+    for kind in (
+        TaskManagerHello, Heartbeat, StartWorker, WorkerStarted, WorkerExited, KillWorkers,
+        WorkerHello, Prepare, WorkerReady, Run, Trigger, Acknowledged, Declined, Completed,
+        Aborted, EndOfInputReached, TaskFinished, Metrics, Failed, Stop,
+    )
+}  # fmt: skip
+
+
+def to_line(message: Message) -> bytes:
+    r"""Write a message as one line.
+
+    >>> to_line(Completed(checkpoint_id=7))
+    b'{"type":"Completed","checkpoint_id":7}\n'
+    """
+    body = {"type": type(message).__name__, **asdict(message)}
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+
+
+def from_line(line: bytes) -> Message:
+    """Read a message. Raises InternalError for a line that is none.
+
+    >>> from_line(b'{"type":"Completed","checkpoint_id":7}')
+    Completed(checkpoint_id=7)
+    """
+    body = json.loads(line)
+    kind = _TYPES.get(body.pop("type", None))
+    if kind is None or set(body) != {field.name for field in fields(kind)}:
+        msg = f"control message is not understood: got {line[:200]!r}"
+        raise InternalError(msg)
+    if kind is Heartbeat:
+        workers = {worker: ProcessUse(**use) for worker, use in body["workers"].items()}
+        return Heartbeat(ProcessUse(**body["itself"]), workers)
+    return kind(**body)

@@ -1,0 +1,249 @@
+"""A worker process: one slice of a job, one thread per subtask.
+
+    python -m engine.runtime.worker RUNTIME_DIR '{"job_id": …}'     (StartWorker as JSON)
+
+    load graph, listen ─▶ Prepare ─▶ restore and build tasks ─▶ WorkerReady
+                          Run     ─▶ connect with the peers, process
+                          Stop    ─▶ close tasks, exit 0          anything raises ─▶ Failed, exit 1
+
+    main thread      messages of the job manager
+    subtask threads  one per subtask, see worker_subtask.py
+    storing threads  write snapshots, then acknowledge
+    reader threads   one per peer and direction
+
+Order    no task processes before every task of the job is built, because sinks of subtask 0 recover
+         in that step.
+Errors   a worker never outlives its task manager, nor the connection to the job manager: whoever
+         cannot hear "stop" must not go on writing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from engine.checkpoint.restore import SubtaskRestore
+from engine.checkpoint.snapshot import TaskSnapshot
+from engine.checkpoint.storage import open_folder
+from engine.checkpoint.writer import write_snapshot
+from engine.clock import monotonic
+from engine.elements import AfterBarrier, Barrier, SnapshotKind
+from engine.errors import ConnectionLost, Domain, HeadwaterError
+from engine.graph.jobgraph import JobGraph, TaskId
+from engine.runtime import control
+from engine.runtime.control_link import ControlLink
+from engine.runtime.spec import TaskSpec
+from engine.runtime.wiring import Wiring, wire
+from engine.runtime.worker_exchange import Exchange
+from engine.runtime.worker_lifeline import die_with_parent
+from engine.runtime.worker_metrics import MetricReader
+from engine.runtime.worker_subtask import Subtask
+
+FAILED, ORPHANED = 1, 3
+STORING_THREADS = 2
+METRICS_S = 1.0
+CLOSE_S = 5.0
+LOST_PEER_S = 3.0
+"""A lost peer is news that the job manager hears from the task manager, with the true cause, and
+answers by killing us. Only if that does not happen do we fail by ourselves."""
+
+
+class Worker:
+    """Hosts the subtasks of one slot."""
+
+    def __init__(self, runtime: Path, spec: control.StartWorker, link: ControlLink) -> None:
+        self._spec = spec
+        self._link = link
+        self._wiring = self._load()
+        self._storing = ThreadPoolExecutor(STORING_THREADS, thread_name_prefix="storing")
+        self._over = threading.Event()
+        self._failing = threading.Lock()
+        slots = max(task.subtask for task in self._wiring.specs) + 1
+        self._exchange = Exchange(runtime, spec.attempt_id, spec.slot, slots)
+        self._subtasks = {
+            task: Subtask(of_task, self, spec.max_rows)
+            for task, of_task in self._wiring.specs.items()
+            if task.subtask == spec.slot
+        }
+
+    def _load(self) -> Wiring:
+        sys.path.insert(0, self._spec.code)
+        with Path(self._spec.graph).open("rb") as file:
+            # Made by our own build step from a file that a person chose to run.
+            graph: JobGraph = pickle.load(file)  # noqa: S301
+        return wire(graph, self._spec.job_id, self._spec.attempt_id)
+
+    # Main thread.
+
+    def serve(self) -> int:
+        """Do what the job manager says until it says stop; return the exit code."""
+        for message in self._link.messages():
+            match message:
+                case control.Prepare(restores):
+                    self._prepare(restores)
+                case control.Run():
+                    self._run()
+                case control.Trigger():
+                    self._trigger(message)
+                case control.Completed(checkpoint_id):
+                    for subtask in self._subtasks.values():
+                        subtask.complete(checkpoint_id)
+                case control.Aborted(checkpoint_id):
+                    for subtask in self._subtasks.values():
+                        subtask.abort(checkpoint_id)
+                case control.Stop():
+                    return self._stop()
+        return ORPHANED
+
+    def _prepare(self, restores: Mapping[str, Any]) -> None:
+        for task, subtask in self._subtasks.items():
+            found = restores.get(f"{task.vertex}/{task.subtask}")
+            subtask.start(SubtaskRestore.from_json(found) if found else None)
+        for subtask in self._subtasks.values():
+            subtask.ready.wait()
+        self._link.send(control.WorkerReady())
+        threading.Thread(target=self._measure, name="metrics", daemon=True).start()
+
+    def _run(self) -> None:
+        mailboxes = {task: subtask.mailbox for task, subtask in self._subtasks.items()}
+        ports = self._exchange.connect(self._wiring, mailboxes, self._on_lost)
+        for task, subtask in self._subtasks.items():
+            subtask.run(ports[task])
+
+    def _trigger(self, message: control.Trigger) -> None:
+        barrier = Barrier(
+            message.checkpoint_id,
+            SnapshotKind(message.kind),
+            AfterBarrier(message.then),
+            message.triggered_ms,
+            message.folder,
+        )
+        for subtask in self._subtasks.values():
+            subtask.trigger(barrier)
+
+    def _stop(self) -> int:
+        self._over.set()
+        for subtask in self._subtasks.values():
+            subtask.stop()
+        for subtask in self._subtasks.values():
+            subtask.join(CLOSE_S)
+        self._exchange.close()
+        return 0
+
+    # Subtask threads.
+
+    def snapshot_taken(self, snapshot: TaskSnapshot, sync_ms: int) -> None:
+        """Store it on another thread, then acknowledge it."""
+        self._storing.submit(self._store, snapshot, sync_ms)
+
+    def input_ended(self, task: TaskId) -> None:
+        """Tell the job manager."""
+        self._link.send(control.EndOfInputReached(task.vertex, task.subtask))
+
+    def finished(self, task: TaskId) -> None:
+        """Tell the job manager."""
+        self._link.send(control.TaskFinished(task.vertex, task.subtask))
+
+    def failed(self, spec: TaskSpec, operator: str | None, error: Exception) -> None:
+        """Tell the job manager and end the process: the job starts again from its last snapshot."""
+        if isinstance(error, ConnectionLost):
+            self._on_lost(error)
+            return
+        self._fail(error, spec.id, operator)
+
+    # Storing threads.
+
+    def _store(self, snapshot: TaskSnapshot, sync_ms: int) -> None:
+        checkpoint_id = snapshot.barrier.checkpoint_id
+        task = snapshot.task
+        try:
+            stored = write_snapshot(snapshot, open_folder(snapshot.barrier.folder), sync_ms)
+        except Exception as error:  # noqa: BLE001 the edge of the thread: everything is reported
+            declined = control.Declined(checkpoint_id, task.vertex, task.subtask, str(error))
+            self._link.send(declined)
+        else:
+            self._link.send(control.Acknowledged(checkpoint_id, stored.to_json()))
+
+    # Any thread.
+
+    def _on_lost(self, lost: ConnectionLost) -> None:
+        if not self._over.wait(LOST_PEER_S):
+            self._fail(lost, None, None)
+
+    def _fail(self, error: BaseException, task: TaskId | None, operator: str | None) -> None:
+        with self._failing:  # the first failure is the cause: nobody gets past it
+            report_failure(self._link, error, task, operator)
+            os._exit(FAILED)
+
+    def _measure(self) -> None:
+        readers = {
+            task: MetricReader(subtask.spec, subtask.occupancy, monotonic())
+            for task, subtask in self._subtasks.items()
+        }
+        while not self._over.wait(METRICS_S):
+            now = monotonic()
+            found = {task: subtask.metrics for task, subtask in self._subtasks.items()}
+            numbers = {
+                f"{task.vertex}/{task.subtask}": readers[task].read(metrics, now)
+                for task, metrics in found.items()
+                if metrics is not None
+            }
+            self._link.send(control.Metrics(numbers))
+
+
+def report_failure(
+    link: ControlLink, error: BaseException, task: TaskId | None = None, operator: str | None = None
+) -> None:
+    """Send why this process ends."""
+    link.send(
+        control.Failed(
+            name=type(error).__name__,
+            domain=error.domain if isinstance(error, HeadwaterError) else Domain.INTERNAL,
+            message=str(error) or type(error).__name__,
+            traceback="".join(traceback.format_exception(error)),
+            vertex=task.vertex if task else None,
+            subtask=task.subtask if task else None,
+            operator=operator,
+        )
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a worker until it is told to stop, killed, or cannot go on."""
+    die_with_parent()
+    runtime = Path(argv[0])
+    spec = control.StartWorker(**json.loads(argv[1]))
+    try:
+        link = ControlLink(runtime)
+        link.send(control.WorkerHello(spec.attempt_id, spec.slot, os.getpid()))
+        threading.excepthook = lambda args: _die(link, args.exc_value)
+        return Worker(runtime, spec, link).serve()
+    except ConnectionLost:
+        return ORPHANED
+    except Exception as error:  # noqa: BLE001 the edge of the process: everything is reported
+        report_failure(link, error)
+        return FAILED
+
+
+def _die(link: ControlLink, error: BaseException | None) -> None:
+    """A thread ended by surprise: the process must not go on without it."""
+    if isinstance(error, ConnectionLost):
+        os._exit(ORPHANED)
+    if error is not None:
+        report_failure(link, error)
+    os._exit(FAILED)
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    # Threads of user code may still run; nothing of theirs may delay or survive the end.
+    os._exit(code)

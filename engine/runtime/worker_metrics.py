@@ -1,0 +1,72 @@
+"""What a worker reports about its subtasks once a second, under Flink's names.
+
+Units    watermarks are engine microseconds (half-open) and absent while nothing is known; rates are
+         per second over the time since the last report; counters grow from the attempt's start.
+Shapes   metrics of one operator of a chain are called `<operator name>.<metric>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.elements import MIN_TIME
+from engine.runtime.metrics import OperatorMetrics, TaskMetrics
+from engine.runtime.spec import TaskSpec
+from engine.runtime.worker_occupancy import Occupancy
+
+Numbers = dict[str, float]
+
+
+class MetricReader:
+    """Reads the numbers of one subtask; remembers the last ones for rates."""
+
+    def __init__(self, spec: TaskSpec, occupancy: Occupancy, started: float) -> None:
+        self._spec = spec
+        self._occupancy = occupancy
+        self._started = started
+        self._last: tuple[float, Mapping[str, float]] = (started, {})
+
+    def read(self, metrics: TaskMetrics, now: float) -> Numbers:
+        """All numbers of the subtask now."""
+        numbers = self._counters(metrics)
+        then, before = self._last
+        self._last = now, numbers
+        elapsed = max(now - then, 1e-6)
+        rates = {
+            f"{name}PerSecond": (value - before.get(name, 0)) / elapsed
+            for name, value in numbers.items()
+        }
+        times = _watermarks(metrics.operators)
+        pending = {} if metrics.pending_rows is None else {"pendingRecords": metrics.pending_rows}
+        return numbers | rates | times | pending | self._time(now)
+
+    def _counters(self, metrics: TaskMetrics) -> Numbers:
+        sending = {output.edge.operator for output in self._spec.outputs}
+        numbers: Numbers = {
+            "numRecordsIn": metrics.operators[0].rows_in,
+            "numRecordsOut": sum(metrics.operators[index].rows_out for index in sending),
+        }
+        for operator in metrics.operators:
+            numbers[f"{operator.name}.numRecordsIn"] = operator.rows_in
+            numbers[f"{operator.name}.numRecordsOut"] = operator.rows_out
+            for counter, value in list(operator.counters.items()):
+                numbers[f"{operator.name}.{counter}"] = value
+        return numbers
+
+    def _time(self, now: float) -> Numbers:
+        shares = self._occupancy.shares(now)
+        backpressured, idle = self._occupancy.totals(now)
+        return {
+            "busyTimeMsPerSecond": shares.busy,
+            "backPressuredTimeMsPerSecond": shares.backpressured,
+            "idleTimeMsPerSecond": shares.idle,
+            "accumulatedBackPressuredTimeMs": int(1000 * backpressured),
+            "accumulatedIdleTimeMs": int(1000 * idle),
+            "accumulatedBusyTimeMs": int(1000 * max(now - self._started - backpressured - idle, 0)),
+        }
+
+
+def _watermarks(operators: list[OperatorMetrics]) -> Numbers:
+    head, last = operators[0].watermark_in, operators[-1].watermark_out
+    times = {"currentInputWatermark": head, "currentOutputWatermark": last}
+    return {name: time for name, time in times.items() if time != MIN_TIME}

@@ -1,0 +1,198 @@
+"""The thread of one subtask: feeds a task from its mailbox, and empties its outbox.
+
+    build ──ready──▶ (all workers are ready) ──go──▶ loop ──▶ finished | stopped | failed
+
+    loop:  commands ▸ outbox ▸ one step of input (an element, or a poll) ▸ snapshots ▸ wait
+
+Order    commands run between two steps. While the outbox is not empty no input is fed: that is how
+         backpressure travels from a channel without credits up to the sources.
+Errors   whatever the task raises goes to `Reports.failed`, once, and ends the thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from engine.checkpoint.restore import SubtaskRestore, read_restore
+from engine.checkpoint.snapshot import TaskSnapshot
+from engine.clock import monotonic, now_micros
+from engine.elements import MAX_TIME, MIN_TIME, Barrier, Micros
+from engine.graph.jobgraph import TaskId
+from engine.runtime.channels import CAPACITY
+from engine.runtime.mailbox import Mailbox
+from engine.runtime.metrics import TaskMetrics
+from engine.runtime.spec import TaskSpec
+from engine.runtime.task import Task
+from engine.runtime.worker_exchange import Ports
+from engine.runtime.worker_occupancy import Occupancy
+
+MICROS = 1_000_000
+
+
+class Reports(Protocol):
+    """What a subtask tells its worker. Called on the subtask's thread."""
+
+    def snapshot_taken(self, snapshot: TaskSnapshot, sync_ms: int) -> None:
+        """Store this on another thread, then acknowledge it. The flow stood still for `sync_ms`."""
+
+    def input_ended(self, task: TaskId) -> None:
+        """Nothing but barriers will come."""
+
+    def finished(self, task: TaskId) -> None:
+        """Everything is committed; the thread ends."""
+
+    def failed(self, spec: TaskSpec, operator: str | None, error: Exception) -> None:
+        """The thread ends."""
+
+
+class Subtask:
+    """One subtask, its mailbox and its thread."""
+
+    def __init__(self, spec: TaskSpec, reports: Reports, max_rows: int) -> None:
+        outputs = sum(len(output.channels) for output in spec.outputs)
+        self.spec = spec
+        self.mailbox = Mailbox(len(spec.inputs), outputs, CAPACITY)
+        self.occupancy = Occupancy(monotonic())
+        self.ready = threading.Event()
+        """Set once the task is built and its state restored."""
+        self._restore: SubtaskRestore | None = None
+        self._reports = reports
+        self._max_rows = max_rows
+        self._go = threading.Event()
+        self._ports = Ports()
+        self._task: Task | None = None
+        self._stopping = False
+        self._told_end = False
+        self._poll_at = MIN_TIME
+        self._blocked = Micros(0)
+        self._thread = threading.Thread(target=self._live, name=f"subtask {spec.id}", daemon=True)
+
+    @property
+    def metrics(self) -> TaskMetrics | None:
+        """Counters of the task; None until it is built. Any thread."""
+        return self._task.metrics if self._task else None
+
+    def start(self, restore: SubtaskRestore | None) -> None:
+        """Begin to build the task, from what it finds in a snapshot, on its own thread."""
+        self._restore = restore
+        self._thread.start()
+
+    def run(self, ports: Ports) -> None:
+        """Let the task process; every task of the job is ready."""
+        self._ports = ports
+        self._go.set()
+
+    def trigger(self, barrier: Barrier) -> None:
+        """Have a source send a barrier; others get theirs from upstream. Any thread."""
+        task = self._task
+        if task is not None and task.is_source:
+            self.mailbox.post(lambda: task.trigger(barrier, now_micros()))
+
+    def complete(self, checkpoint_id: int) -> None:
+        """Have the task commit a checkpoint. Any thread."""
+        task = self._task
+        if task is not None:
+            self.mailbox.post(lambda: task.notify_complete(checkpoint_id))
+
+    def abort(self, checkpoint_id: int) -> None:
+        """Have the task forget a checkpoint, and poll at once. Any thread."""
+        task = self._task
+        if task is not None:
+            self.mailbox.post(lambda: self._on_aborted(task, checkpoint_id))
+
+    def _on_aborted(self, task: Task, checkpoint_id: int) -> None:
+        task.notify_aborted(checkpoint_id)
+        self._poll_at = MIN_TIME
+
+    def stop(self) -> None:
+        """Have the thread close its task and end. Any thread."""
+        self.mailbox.post(self._stop)
+        self._go.set()
+
+    def _stop(self) -> None:
+        self._stopping = True
+
+    def join(self, timeout: float) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join(timeout)
+
+    def _live(self) -> None:
+        try:
+            task = Task(self.spec, read_restore(self._restore) if self._restore else ())
+            self._task = task
+            self.ready.set()
+            self._go.wait()
+            try:
+                self._loop(task)
+            finally:
+                task.close()
+        except Exception as error:  # noqa: BLE001 the edge of the subtask: everything is reported
+            operator = self._task.failed_operator if self._task else None
+            self._reports.failed(self.spec, operator, error)
+
+    def _loop(self, task: Task) -> None:
+        while True:
+            for command in self.mailbox.take_commands():
+                command()
+            self._report(task)
+            if self._stopping or task.done:
+                return
+            self._flush(task)
+            if task.outbox:
+                self._sleep(None, backpressured=True)
+            elif not self._step(task):
+                self._sleep(self._pause(task), backpressured=False)
+
+    def _report(self, task: Task) -> None:
+        while task.snapshots:
+            snapshot = task.snapshots.popleft()
+            # It was just taken, by one command or one step that did nothing else.
+            sync_ms = (now_micros() - snapshot.aligned) // 1000
+            self._reports.snapshot_taken(snapshot, sync_ms)
+        if task.end_of_input and not self._told_end:
+            self._told_end = True
+            self._reports.input_ended(self.spec.id)
+        if task.done:
+            self._reports.finished(self.spec.id)
+
+    def _flush(self, task: Task) -> None:
+        """Send from the outbox, in order, as far as credits reach."""
+        outbox = task.outbox
+        while outbox and self.mailbox.spend(outbox[0][0]):
+            channel, element = outbox.popleft()
+            self._ports.outputs[channel].send(element)
+
+    def _step(self, task: Task) -> bool:
+        """Feed the task once; False when there is nothing to feed."""
+        if task.is_source:
+            return self._poll(task)
+        found = self.mailbox.take_input(task.blocked)
+        if found is None:
+            return False
+        channel, element = found
+        task.deliver(channel, element, now_micros())
+        self._ports.inputs[channel].taken()
+        return True
+
+    def _poll(self, task: Task) -> bool:
+        now = now_micros()
+        if now < self._poll_at:
+            return False
+        polling = task.poll(now, self._max_rows, self._blocked)
+        self._blocked = Micros(0)
+        self._poll_at = polling.again_at
+        return True
+
+    def _pause(self, task: Task) -> float | None:
+        """How long nothing can happen by itself, in seconds; None: until someone calls."""
+        if not task.is_source or self._poll_at == MAX_TIME:
+            return None
+        return max(0.0, (self._poll_at - now_micros()) / MICROS)
+
+    def _sleep(self, timeout: float | None, *, backpressured: bool) -> None:
+        self.occupancy.wait(backpressured, monotonic())
+        self.mailbox.wait(timeout)
+        slept = self.occupancy.resume(monotonic())
+        if backpressured:
+            self._blocked = Micros(self._blocked + int(slept * MICROS))
