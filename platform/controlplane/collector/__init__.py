@@ -1,1 +1,1 @@
-"""The process that watches engines."""
+"""The process that watches engines: mirrors what they say, and tells the pages."""

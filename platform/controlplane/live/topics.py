@@ -22,6 +22,7 @@ Merge    a patch is merged into the last value. In a table, a row that is null i
 Order    `seq` grows per topic. When `prev` is not the last `seq` that the browser has, something
          was missed: subscribe to the topic again with null. The server notices a gap on its own
          side of the socket too, and then sends a `snap` unasked.
+Close    code 4401: not, or no longer, signed in; 4400: a message that is not of this protocol.
 Units    rates are rows per second; `*_ms` at the end of a point in time is epoch ms, UTC; `*_ms` of
          a duration is ms; `busy`, `bp`, `idle` are percent of the busiest subtask; `speed` is event
          seconds per wall second. Unknown is null, never 0.
@@ -94,6 +95,7 @@ class FleetSum(TypedDict, total=False):
     slots_used: int | None
     task_managers: int | None
     engine: str  # "ok" or "away": whether the engine answered the last time it was asked
+    at_ms: int  # when the collector looked last: with an old one, every figure here is old
     # And "in": float | None.
 
 

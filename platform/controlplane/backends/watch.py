@@ -1,0 +1,427 @@
+"""Watching an engine: everything the collector wants to know of it, asked at once and awaited.
+
+    EngineWatch.look(ids) ─▶ EngineSighting        version, task managers, slots, states of all jobs
+                              └─ JobSighting       of each job in `ids`: vertices, checkpoints, …
+                                  └─ VertexSighting, CheckpointSighting, FailureSighting
+
+Units    rates are rows per second; busy, backpressured and idle are percent of the busiest subtask;
+         event times are epoch ms. None is unknown: nothing is made up.
+Errors   backends.errors: EngineAway when nobody answers; a job that vanishes while it is looked at
+         is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import httpx
+
+from controlplane.backends.errors import EngineAway
+from engine.rest.answers.checkpoints import CheckpointEntry, CheckpointList
+from engine.rest.answers.jobs import FailureEntry, JobDetail, JobPlan, VertexSummary
+from engine.rest.answers.snapshots import Progress
+from engine.rest.client import AsyncEngineClient, ClientError, NotFound
+from engine.rest.model.jobs import JobStatus, TaskStatus
+
+T = TypeVar("T")
+
+TIMEOUT_S = 3.0
+"""An engine that takes longer is shown as away: figures are asked for every second."""
+
+MAX_INT64 = 2**63 - 1
+FLINK_ENDS = (-(2**63), MAX_INT64)
+"""Flink's watermarks before the first row and after the last one."""
+
+MAX_FAILURES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class VertexSighting:
+    """One vertex, over its subtasks."""
+
+    id: str
+    state: str
+    parallelism: int
+    running: int
+    in_rate: float | None
+    out_rate: float | None
+    busy: float | None
+    backpressured: float | None
+    idle: float | None
+    watermark_ms: float | None
+    is_source: bool
+    is_sink: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSighting:
+    """One entry of the checkpoint history."""
+
+    id: int
+    is_savepoint: bool
+    status: str
+    """in_progress, completed or failed."""
+    triggered_ms: int
+    duration_ms: int | None
+    size_bytes: int | None
+    path: str
+    failure: str
+    detail: Mapping[str, Any]
+
+    @property
+    def end_ms(self) -> int | None:
+        """When it ended."""
+        return None if self.duration_ms is None else self.triggered_ms + self.duration_ms
+
+
+@dataclass(frozen=True, slots=True)
+class FailureSighting:
+    """One entry of the exception history."""
+
+    at_ms: int
+    name: str
+    sentence: str
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobSighting:
+    """One job."""
+
+    id: str
+    state: str
+    since_ms: int | None
+    waiting_for: str
+    uptime_ms: int | None
+    restarts: int | None
+    plan: Mapping[str, Any]
+    vertices: tuple[VertexSighting, ...]
+    checkpoints: tuple[CheckpointSighting, ...]
+    """Newest first."""
+    completed: CheckpointSighting | None
+    """The last completed checkpoint, which outlives the history."""
+    failures: tuple[FailureSighting, ...]
+    """Newest first."""
+    event_ms: float | None
+    """Event-time position: the lowest watermark of the sources."""
+    newest_ms: float | None
+    """Newest event time that the sources have read."""
+    pending_rows: int | None
+
+    @property
+    def in_rate(self) -> float | None:
+        """Rows out of the sources."""
+        return _total(vertex.in_rate for vertex in self.vertices if vertex.is_source)
+
+    @property
+    def out_rate(self) -> float | None:
+        """Rows into the sinks."""
+        return _total(vertex.out_rate for vertex in self.vertices if vertex.is_sink)
+
+    @property
+    def busy(self) -> float | None:
+        """The busiest subtask."""
+        return _largest(vertex.busy for vertex in self.vertices)
+
+    @property
+    def backpressured(self) -> float | None:
+        """The subtask that is held up most."""
+        return _largest(vertex.backpressured for vertex in self.vertices)
+
+    @property
+    def delay_ms(self) -> float | None:
+        """By how much the watermark is behind the newest event."""
+        if self.event_ms is None or self.newest_ms is None:
+            return None
+        return max(0.0, self.newest_ms - self.event_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSighting:
+    """One engine."""
+
+    version: str
+    task_managers: int
+    slots: int
+    slots_free: int
+    states: Mapping[str, str]
+    """State of every job that the engine knows, by its id."""
+    jobs: Mapping[str, JobSighting] = field(default_factory=dict)
+
+
+class EngineWatch:
+    """Asks one engine; belongs to one event loop."""
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._client = AsyncEngineClient(url, timeout=TIMEOUT_S, transport=transport)
+        self._graphs: dict[str, _Graph] = {}
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def look(self, job_ids: Iterable[str]) -> EngineSighting:
+        """The engine, and these jobs of it. Raises EngineAway."""
+        try:
+            overview, jobs = await asyncio.gather(self._client.overview(), self._client.jobs())
+            states = {job.id: job.state.value for job in jobs}
+            wanted = [job_id for job_id in job_ids if job_id in states]
+            self._graphs = {key: one for key, one in self._graphs.items() if key in states}
+            seen = await asyncio.gather(*(self._job(job_id) for job_id in wanted))
+        except ClientError as error:
+            raise EngineAway(str(error)) from error
+        return EngineSighting(
+            version=overview.version,
+            task_managers=overview.task_managers,
+            slots=overview.slots_total,
+            slots_free=overview.slots_available,
+            states=states,
+            jobs={job.id: job for job in seen if job is not None},
+        )
+
+    async def capabilities(self) -> Mapping[str, Any]:
+        """What the engine says it can do beyond Flink's routes. Raises EngineAway."""
+        try:
+            found = await self._known(self._client.capabilities())
+        except ClientError as error:
+            raise EngineAway(str(error)) from error
+        if found is None:
+            return {"engine": "flink", "features": []}
+        return {"engine": found.engine, "features": sorted(found.features)}
+
+    async def _job(self, job_id: str) -> JobSighting | None:
+        detail, checkpoints, progress, failures, numbers = await asyncio.gather(
+            self._known(self._client.job(job_id)),
+            self._known(self._client.checkpoints(job_id)),
+            self._known(self._client.progress(job_id)),
+            self._known(self._client.job_failures(job_id, MAX_FAILURES)),
+            self._known(self._client.job_metrics(job_id, ["numRestarts", "uptime"])),
+        )
+        if detail is None:
+            return None
+        graph = await self._graph(detail)
+        vertices = await asyncio.gather(
+            *(self._vertex(job_id, vertex, graph) for vertex in detail.vertices)
+        )
+        return _sighting(detail, vertices, checkpoints, progress, failures or [], numbers or {})
+
+    async def _vertex(self, job_id: str, vertex: VertexSummary, graph: _Graph) -> VertexSighting:
+        names = graph.metrics_of(vertex.id)
+        found = await self._known(self._client.subtask_metrics(job_id, vertex.id, names))
+        return _vertex_sighting(vertex, found or {}, graph)
+
+    async def _graph(self, detail: JobDetail) -> _Graph:
+        """What each operator is; a Flink cluster only says how vertices are connected."""
+        if detail.id not in self._graphs:
+            plan = await self._known(self._client.engine_plan(detail.id))
+            self._graphs[detail.id] = _Graph.of(detail.plan, plan)
+        return self._graphs[detail.id]
+
+    async def _known(self, answer: Awaitable[T]) -> T | None:
+        """None where the engine knows no such thing: a job that is gone, a route of ours."""
+        try:
+            return await answer
+        except NotFound:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """Which operators read from outside and which write to it, by vertex."""
+
+    sources: Mapping[str, tuple[str, ...]]
+    sinks: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, plan: JobPlan, engine_plan: Mapping[str, Any] | None) -> _Graph:
+        """From the engine's own plan, or from the shape of Flink's."""
+        if engine_plan is not None:
+            return cls(_by_kind(engine_plan, "source"), _by_kind(engine_plan, "sink"))
+        feeding = {edge.source for node in plan.nodes for edge in node.inputs}
+        return cls(
+            {node.id: () for node in plan.nodes if not node.inputs},
+            {node.id: () for node in plan.nodes if node.id not in feeding},
+        )
+
+    def metrics_of(self, vertex_id: str) -> list[str]:
+        """Names to ask for."""
+        read = [f"{name}.numRecordsOutPerSecond" for name in self.sources.get(vertex_id, ())]
+        written = [f"{name}.numRecordsInPerSecond" for name in self.sinks.get(vertex_id, ())]
+        return [*_METRICS, *read, *written]
+
+
+_METRICS = (
+    "numRecordsInPerSecond",
+    "numRecordsOutPerSecond",
+    "busyTimeMsPerSecond",
+    "backPressuredTimeMsPerSecond",
+    "idleTimeMsPerSecond",
+    "currentInputWatermark",
+    "currentOutputWatermark",
+)
+
+Metrics = Mapping[str, Mapping[str, float]]
+
+
+def _by_kind(plan: Mapping[str, Any], kind: str) -> dict[str, tuple[str, ...]]:
+    found = {
+        vertex["id"]: tuple(
+            operator["name"] for operator in vertex["operators"] if operator["kind"] == kind
+        )
+        for vertex in plan["vertices"]
+    }
+    return {vertex: names for vertex, names in found.items() if names}
+
+
+def _vertex_sighting(vertex: VertexSummary, metrics: Metrics, graph: _Graph) -> VertexSighting:
+    read, written = graph.sources.get(vertex.id), graph.sinks.get(vertex.id)
+    out = _figure(metrics, "numRecordsOutPerSecond", "sum")
+    # A source's vertex receives nothing, a sink's sends nothing: there the operator itself counts.
+    in_rate = _figure(metrics, "numRecordsInPerSecond", "sum")
+    if read is not None:
+        in_rate = _operators(metrics, read, "numRecordsOutPerSecond") if read else out
+    if written is not None and not out:
+        inside = _operators(metrics, written, "numRecordsInPerSecond")
+        out = inside if written else _figure(metrics, "numRecordsInPerSecond", "sum")
+    return VertexSighting(
+        id=vertex.id,
+        state=vertex.status.value,
+        parallelism=vertex.parallelism,
+        running=vertex.tasks.get(TaskStatus.RUNNING.value, 0),
+        in_rate=in_rate,
+        out_rate=out,
+        busy=_percent(metrics, "busyTimeMsPerSecond", "max"),
+        backpressured=_percent(metrics, "backPressuredTimeMsPerSecond", "max"),
+        idle=_percent(metrics, "idleTimeMsPerSecond", "min"),
+        watermark_ms=_watermark(metrics, source=read is not None),
+        is_source=read is not None,
+        is_sink=written is not None,
+    )
+
+
+def _operators(metrics: Metrics, names: Sequence[str], figure: str) -> float | None:
+    return _total(_figure(metrics, f"{name}.{figure}", "sum") for name in names)
+
+
+def _figure(metrics: Metrics, name: str, aggregate: str) -> float | None:
+    value = metrics.get(name, {}).get(aggregate)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _percent(metrics: Metrics, name: str, aggregate: str) -> float | None:
+    value = _figure(metrics, name, aggregate)
+    return None if value is None else round(min(100.0, max(0.0, value / 10.0)), 1)
+
+
+def _watermark(metrics: Metrics, *, source: bool) -> float | None:
+    """Flink's is inclusive: no later row has exactly that time or less."""
+    name = "currentOutputWatermark" if source else "currentInputWatermark"
+    value = _figure(metrics, name, "min")
+    if value is None or not FLINK_ENDS[0] / 2_000 < value < FLINK_ENDS[1] / 2_000:
+        return None
+    return value + 1
+
+
+def _sighting(
+    detail: JobDetail,
+    vertices: Sequence[VertexSighting],
+    checkpoints: CheckpointList | None,
+    progress: Progress | None,
+    failures: Sequence[FailureEntry],
+    numbers: Mapping[str, str],
+) -> JobSighting:
+    since_ms = detail.timestamps.get(JobStatus(detail.state), 0)
+    history = checkpoints.history if checkpoints else ()
+    completed = checkpoints.latest_completed if checkpoints else None
+    event_us = progress.event_time_us if progress else None
+    return JobSighting(
+        id=detail.id,
+        state=detail.state.value,
+        since_ms=since_ms or None,
+        waiting_for=detail.waiting_for or "",
+        uptime_ms=_whole(numbers.get("uptime")),
+        restarts=_whole(numbers.get("numRestarts")),
+        plan=_plan(detail.plan),
+        vertices=tuple(vertices),
+        checkpoints=tuple(map(_checkpoint, history)),
+        completed=_checkpoint(completed) if completed else None,
+        failures=tuple(
+            FailureSighting(one.at_ms, one.name, one.sentence, one.task or "") for one in failures
+        ),
+        event_ms=_millis(event_us),
+        newest_ms=_newest(progress),
+        pending_rows=progress.pending_rows if progress else None,
+    )
+
+
+def _plan(plan: JobPlan) -> dict[str, Any]:
+    """The plan in Flink's own shape, as `Run.plan` keeps it."""
+    return {
+        "name": plan.name,
+        "nodes": [
+            {
+                "id": node.id,
+                "parallelism": node.parallelism,
+                "description": " -> ".join(node.operators),
+                "operators": list(node.operators),
+                "inputs": [
+                    {"id": edge.source, "num": edge.port, "ship_strategy": edge.ship_strategy}
+                    for edge in node.inputs
+                ],
+            }
+            for node in plan.nodes
+        ],
+    }
+
+
+def _checkpoint(entry: CheckpointEntry) -> CheckpointSighting:
+    ended = entry.status.value != "IN_PROGRESS"
+    end_ms = entry.failed_ms if entry.failed_ms else entry.triggered_ms + entry.total.duration_ms
+    return CheckpointSighting(
+        id=entry.id,
+        is_savepoint=entry.is_savepoint,
+        status=entry.status.value.lower(),
+        triggered_ms=entry.triggered_ms,
+        duration_ms=max(0, end_ms - entry.triggered_ms) if ended else None,
+        size_bytes=entry.total.state_bytes if ended else None,
+        path=entry.external_path or "",
+        failure=entry.failure or "",
+        detail={
+            "type": entry.kind,
+            "checkpointed_bytes": entry.total.checkpointed_bytes,
+            "subtasks": entry.total.subtasks,
+            "acknowledged": entry.total.acknowledged,
+            "reason": entry.reason,
+        },
+    )
+
+
+def _newest(progress: Progress | None) -> float | None:
+    sources = progress.sources if progress else ()
+    known = [source.newest_us for source in sources if source.newest_us is not None]
+    return _millis(max(known)) if known else None
+
+
+def _millis(micros: int | None) -> float | None:
+    """Epoch ms; None for what is no date: unknown, or after the end of all input."""
+    return None if micros is None or abs(micros) >= MAX_INT64 else micros / 1_000
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return None if text is None else int(float(text))
+    except (ValueError, OverflowError):
+        return None
+
+
+def _total(figures: Iterable[float | None]) -> float | None:
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if known else None
+
+
+def _largest(figures: Iterable[float | None]) -> float | None:
+    return max((figure for figure in figures if figure is not None), default=None)

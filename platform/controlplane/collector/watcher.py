@@ -1,0 +1,198 @@
+"""Watching one engine: a look every second, from which the database, the pages and the series live.
+
+    1  which runs are active                            database
+    2  look at the engine and at those runs             network, concurrently
+    3  states, checkpoints and failures are mirrored    database, one transaction
+    4  figures of live runs are published               Redis
+    5  samples of replays are recorded                  database
+    6  points are written                               series store
+
+Errors   an engine that is away is shown as away, and its figures as unknown. A database or Redis
+         that is away for a moment costs that look, not the process.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+
+from controlplane.backends.errors import EngineAway
+from controlplane.backends.models import Cluster
+from controlplane.backends.watch import EngineSighting, EngineWatch, JobSighting
+from controlplane.collector import figures, mirror
+from controlplane.collector.board import Board
+from controlplane.collector.mirror import RunMirror
+from controlplane.collector.speed import SpeedMeter
+from controlplane.jobs.models import Run
+from controlplane.live import topics
+from controlplane.live.publish import apublish, now_ms
+from controlplane.metrics.store import ENGINE, series_store
+from controlplane.replay import actions as replays
+from controlplane.replay.models import Replay
+
+log = logging.getLogger(__name__)
+
+PRUNE_EVERY_LOOKS = 600
+CAPABILITIES_EVERY_LOOKS = 30
+SAMPLED = (Replay.Status.STARTING, Replay.Status.REPLAYING, Replay.Status.CAUGHT_UP)
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is kept of a run from look to look."""
+
+    mirror: RunMirror
+    meter: SpeedMeter = field(default_factory=SpeedMeter)
+
+
+class Watcher:
+    """One engine."""
+
+    def __init__(
+        self, cluster: Cluster, board: Board, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self.cluster = cluster
+        self._board = board
+        self._engine = EngineWatch(cluster.url, transport)
+        self._watched: dict[int, Watched] = {}
+        self._capabilities: dict[str, Any] | None = None
+        self._looks = 0
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._engine.close()
+
+    async def look(self) -> None:
+        """Look once."""
+        try:
+            runs = await _db(mirror.active_runs, self.cluster)
+            self._follow(runs)
+            sighting = await self._sighting(runs)
+            await _db(mirror.note_cluster, self.cluster, sighting, self._capabilities)
+            if sighting is None:
+                await self._show_away(runs)
+            else:
+                await self._take_in(runs, sighting)
+        except DatabaseError as error:
+            # What was rolled back must be compared with the database again.
+            self._watched.clear()
+            log.warning("%s: this look is lost: %s", self.cluster.name, error)
+        self._looks += 1
+
+    async def _sighting(self, runs: list[Run]) -> EngineSighting | None:
+        try:
+            sighting = await self._engine.look([run.engine_job_id for run in runs])
+            if self._capabilities is None or self._looks % CAPABILITIES_EVERY_LOOKS == 0:
+                self._capabilities = dict(await self._engine.capabilities())
+        except EngineAway as away:
+            if self.cluster.status != Cluster.Status.AWAY:
+                log.warning("%s is away: %s", self.cluster.name, away.message)
+            return None
+        return sighting
+
+    def _follow(self, runs: list[Run]) -> None:
+        """Keep what is known of the active runs; forget the others."""
+        self._watched = {
+            run.pk: self._watched.get(run.pk) or Watched(RunMirror(run)) for run in runs
+        }
+        for run in runs:
+            self._watched[run.pk].mirror.run = run
+
+    async def _take_in(self, runs: list[Run], sighting: EngineSighting) -> None:
+        wall_ms = now_ms()
+        mirrors = [watched.mirror for watched in self._watched.values()]
+        told = await _db(mirror.apply, mirrors, sighting)
+        seen = {run.pk: sighting.jobs.get(run.engine_job_id) for run in runs}
+        speeds = {
+            run.pk: self._watched[run.pk].meter.speed(wall_ms, one.event_ms)
+            for run in runs
+            if (one := seen[run.pk]) is not None
+        }
+        self._board.engine(self.cluster.pk, sighting, wall_ms)
+        for run in runs:
+            if run.purpose == Run.Purpose.LIVE and (one := seen[run.pk]) is not None:
+                self._board.position(run.job_id, one.event_ms if _flows(one) else None)
+                await self._show(run, one, speeds[run.pk])
+        await apublish(topics.FLEET, {"sum": self._board.sum()})
+        for topic, event in told:
+            await apublish(topic, event)
+        await self._sample_replays(runs, seen)
+        await self._keep_series(runs, seen, speeds, wall_ms)
+
+    async def _show(self, run: Run, seen: JobSighting, speed: float | None) -> None:
+        row = figures.fleet_row(seen, speed)
+        self._board.row(run.job_id, row)
+        await apublish(topics.FLEET, {str(run.job_id): row})
+        await apublish(topics.job(run.job_id), figures.job_record(run, seen, speed))
+        await apublish(topics.operators(run.job_id), self._board.vertices(run.job_id, seen))
+
+    async def _show_away(self, runs: list[Run]) -> None:
+        """Figures are unknown now; states are what they were."""
+        self._board.engine(self.cluster.pk, None, now_ms())
+        row, record = figures.unseen()
+        record["note"] = f"the engine {self.cluster.name} does not answer"
+        for run in runs:
+            if run.purpose == Run.Purpose.LIVE:
+                self._board.row(run.job_id, row)
+                self._board.position(run.job_id, None)
+                await apublish(topics.FLEET, {str(run.job_id): row})
+                await apublish(topics.job(run.job_id), record)
+        await apublish(topics.FLEET, {"sum": self._board.sum()})
+
+    async def _sample_replays(self, runs: list[Run], seen: dict[int, JobSighting | None]) -> None:
+        for run in runs:
+            one = seen[run.pk]
+            replay = getattr(run, "replay", None)
+            if one is None or replay is None or replay.status not in SAMPLED or not _flows(one):
+                continue
+            await _db(
+                replays.record_sample,
+                replay,
+                datetime.now(UTC),  # noqa: TID251 - the wall clock is what a sample is about
+                _moment(one.event_ms),
+                _moment(self._board.live_position(run.job_id)),
+                one.pending_rows,
+                one.in_rate,
+            )
+
+    async def _keep_series(
+        self,
+        runs: list[Run],
+        seen: dict[int, JobSighting | None],
+        speeds: dict[int, float | None],
+        wall_ms: int,
+    ) -> None:
+        points = [
+            point
+            for run in runs
+            if (one := seen[run.pk]) is not None
+            for point in figures.points(run, one, speeds[run.pk], wall_ms)
+        ]
+        if points:
+            await sync_to_async(series_store().write, thread_sensitive=False)(ENGINE, points)
+        if self._looks % PRUNE_EVERY_LOOKS == PRUNE_EVERY_LOOKS - 1:
+            for run in runs:
+                await _db(mirror.prune, run)
+
+
+async def _db(function: Any, *args: Any) -> Any:
+    """Run it in the one thread that the ORM uses."""
+    return await sync_to_async(function, thread_sensitive=True)(*args)
+
+
+def _flows(seen: JobSighting) -> bool:
+    return seen.state == figures.RUNNING
+
+
+def _moment(epoch_ms: float | None) -> datetime | None:
+    """A date; None for what lies outside the calendar."""
+    try:
+        return None if epoch_ms is None else datetime.fromtimestamp(epoch_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
