@@ -1,0 +1,1 @@
+"""The browser's side: pages, forms, formats, and the front-end source. No models."""

@@ -16,6 +16,8 @@ from typing import Any
 
 _BREAKS = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _ARROWS = re.compile(r"\s*->\s*")
+ICONS = {"source": "src", "sink": "sink", "window": "win", "join": "join", "process": "proc"}
+_PREFIX = re.compile(r"^(Source|Sink):\s*")
 _WORDS = (("window", "window"), ("join", "join"), ("co-process", "join"))
 
 
@@ -30,6 +32,11 @@ class PlanNode:
     par: int
     chain: tuple[str, ...]
     """Names of its operators."""
+
+    @property
+    def icon(self) -> str:
+        """Icon of its kind."""
+        return ICONS[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +82,10 @@ def _node(node: Mapping[str, Any], *, feeds: bool) -> PlanNode:
 
 
 def chain_names(description: str) -> tuple[str, ...]:
-    """Names of the operators of a chain."""
-    plain = html.unescape(_BREAKS.sub(" ", html.unescape(description))).replace("→", "->")
-    names = (re.sub(r"^(Source|Sink):\s*", "", part).strip(" :+-") for part in _ARROWS.split(plain))
+    """Names of the operators of a chain: one a line, or joined by arrows."""
+    plain = html.unescape(html.unescape(description)).replace("→", "->")
+    parts = (part for line in _BREAKS.split(plain) for part in _ARROWS.split(line))
+    names = (_PREFIX.sub("", part.strip(" :+-")) for part in parts)
     return tuple(name for name in names if name) or (description,)
 
 

@@ -234,6 +234,16 @@ class JobFrame:
         return topics.job(self.job.pk)
 
     @property
+    def start_versions(self) -> QuerySet[JobVersion]:
+        """What it can be started with, newest first."""
+        return self.job.versions.order_by("-number")[:100]
+
+    @property
+    def start_savepoints(self) -> QuerySet[Savepoint]:
+        """What it can be started from, newest first."""
+        return self.job.savepoints.filter(status=Savepoint.Status.COMPLETED)[:100]
+
+    @property
     def older_code(self) -> bool:
         """Whether a newer version than the running one is there."""
         newest, run = self.newest_version, self.run
@@ -288,10 +298,10 @@ class JobOverview:
         return [(node, self.operators.get(node.id, {})) for node in self.plan.nodes]
 
     @property
-    def last_checkpoint(self) -> CheckpointLine | None:
-        """The newest completed one."""
-        done = (line for line in reversed(self.checkpoints) if line.status == "completed")
-        return next(done, None)
+    def recent_events(self) -> list[dict[str, Any]]:
+        """What happened, newest first; told twice it is shown once."""
+        once = {event["id"]: event for event in self.events}
+        return sorted(once.values(), key=lambda event: -int(event["at_ms"]))[:12]
 
 
 def job_overview(job: Job, run: Run | None) -> JobOverview:

@@ -90,6 +90,11 @@ class ReplayLine:
     replay: Replay
     figures: Mapping[str, Any]
 
+    @property
+    def topic(self) -> str:
+        """Where its news come from."""
+        return topics.replay(self.replay.pk)
+
 
 def replay_lines(user: User, job: Job | None = None, limit: int = 100) -> tuple[ReplayLine, ...]:
     """The newest replays of a job, or of every job that the user may see."""

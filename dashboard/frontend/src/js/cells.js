@@ -32,10 +32,11 @@ function paint(topic, value) {
 }
 
 // ---- structure comes as HTML: the fragment is asked for again, at most every 1.2 s
+const OPERATIONS = 'ops';                 // the key of fragments that list operations
 const watching = new Map();
 const due = new Map();
 export function watch() {
-  const wanted = new Set($$('[data-refresh]').flatMap(node => node.dataset.refresh.split(' ')));
+  const wanted = new Set($$('[data-refresh]').flatMap(node => node.dataset.refresh.trim().split(/\s+/)).filter(key => key && key !== OPERATIONS));
   for (const [key, off] of watching) if (!wanted.has(key)) { off(); watching.delete(key); }
   for (const key of wanted) if (!watching.has(key)) watching.set(key, follow(key));
 }
@@ -55,7 +56,7 @@ export function refresh(key) {
   due.set(key, setTimeout(() => {
     due.delete(key);
     if (connection() === 'held') return;
-    for (const node of $$('[data-refresh]')) if (node.dataset.refresh.split(' ').includes(key) && !node.contains(document.activeElement?.closest('form'))) htmx.trigger(node, 'refresh');
+    for (const node of $$('[data-refresh]')) if (node.dataset.refresh.split(/\s+/).includes(key) && !node.contains(document.activeElement?.closest('form'))) htmx.trigger(node, 'refresh');
   }, 1200));
 }
 
@@ -74,5 +75,6 @@ export function start() {
   bind(); watch(); paintTimes();
   setInterval(() => connection() !== 'held' && paintTimes(), 1000);
   document.addEventListener('hw:tz', paintTimes);
+  for (const name of ['hw:op-started', 'hw:op-ended']) document.addEventListener(name, () => refresh(OPERATIONS));
   document.addEventListener('htmx:after:swap', () => { bind(); watch(); paintTimes(); document.dispatchEvent(new CustomEvent('hw:swapped')); });
 }

@@ -13,7 +13,7 @@ export function open(dialog) {
 
 document.addEventListener('click', event => {
   const opener = event.target.closest('[data-open]');
-  if (opener) { const d = document.getElementById(opener.dataset.open); if (d) { event.preventDefault(); open(d); } }
+  if (opener) { const d = document.getElementById(opener.dataset.open); if (d) { event.preventDefault(); if (opener.dataset.pick) $('select', d).value = opener.dataset.pick; open(d); } }
   if (event.target.closest('[data-close]')) event.target.closest('dialog')?.close();
   if (event.target instanceof HTMLDialogElement && event.target.open && !inside(event)) event.target.close();
 });

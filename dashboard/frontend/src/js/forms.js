@@ -1,10 +1,9 @@
 // Forms that start an operation: one request per click, a toast that follows it, refusals in place.
 //
-// The server answers 202 with HX-Trigger {"operation": {"id", "title"}}, or 4xx with HX-Trigger
-// {"refused": {"message", "fields"}}. Without this script the same form is a plain POST and redirect.
+// The server answers 202 with HX-Trigger {"operation": {"id", "title"}}, 200 with {"said": "…"}, or
+// 4xx with X-Refused and one sentence. Without this script the form is a plain POST and redirect.
 import { $, $$ } from './dom.js';
 import { followOperation, toast } from './toasts.js';
-import { refresh } from './cells.js';
 
 const newKey = () => crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('');
 const buttons = form => $$('button:not([type=button])', form).concat(form.id ? $$(`button[form="${form.id}"]`) : []);
@@ -36,14 +35,16 @@ document.addEventListener('htmx:finally:request', event => {
   if (form) settle(form);
 });
 document.addEventListener('htmx:after:request', event => {
-  const form = event.target.closest?.('form[hx-post]'), response = event.detail?.ctx?.response;
+  const form = event.target.closest?.('form[hx-post]'), { response, text } = event.detail?.ctx ?? {};
   if (!form || !response) return;
-  const told = response.headers.get('HX-Trigger');
-  const news = told?.startsWith('{') ? JSON.parse(told) : {};
-  if (news.refused) return refuse(form, news.refused.message);
-  if (response.status >= 400) return refuse(form, `The server answered ${response.status}; nothing was changed.`);
+  if (response.headers.get('X-Refused')) return refuse(form, new DOMParser().parseFromString(text, 'text/html').body.textContent.trim());
+  if (response.status >= 400) return refuse(form, `The server answered ${response.status}; nothing was changed. Reload the page and try again.`);
+  const told = response.headers.get('HX-Trigger'), news = told?.startsWith('{') ? JSON.parse(told) : {};
   done(form);
-  if (news.operation) followOperation(news.operation.id, news.operation.title);
+  if (news.operation) { followOperation(news.operation.id, news.operation.title); document.dispatchEvent(new CustomEvent('hw:op-started')); }
   if (news.said) toast(news.said);
-  for (const key of news.changed ?? []) refresh(key);
+});
+document.addEventListener('htmx:error', event => {
+  const form = event.target.closest?.('form[hx-post]');
+  if (form) refuse(form, 'The server did not answer; nothing is known of what was asked. Try again: it is asked only once.');
 });

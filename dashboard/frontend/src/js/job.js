@@ -3,7 +3,7 @@ import { $, $$, query, readJson, setQuery } from './dom.js';
 import { durT, rateT, now } from './fmt.js';
 import { JobGraph } from './graph.js';
 import { connection, subscribe, value } from './live.js';
-import { Plot } from './plot.js';
+import { showOutput } from './output.js';
 import { key } from './shell.js';
 import { checkpointsOf, checkpointStrip } from './spark.js';
 import { Timeline } from './timeline.js';
@@ -76,21 +76,4 @@ if (history) {
 }
 
 // ---- what the job writes
-for (const output of $$('[data-output]')) {
-  const plot = new Plot(output, { format: v => (Math.abs(v) >= 1000 ? rateT(v).replace(/ ?\/s/, '') : Number(v.toPrecision(3)).toString()), height: 240, label: output.dataset.output, fromZero: false });
-  const show = answer => {
-    const empty = !answer.series.some(s => s.points.length);
-    const note = output.parentElement.querySelector('[data-empty]');
-    output.hidden = empty; if (note) note.hidden = !empty;
-    if (!empty) plot.set(answer.series);
-  };
-  const fieldset = output.parentElement.querySelector('[data-choose]');
-  const again = poll(() => output.dataset.src + (fieldset ? `&choice=${encodeURIComponent(fieldset.querySelector('[aria-pressed=true]')?.dataset.choice ?? '')}` : ''), 2000, show);
-  fieldset?.addEventListener('click', event => {
-    const b = event.target.closest('[data-choice]');
-    if (!b) return;
-    for (const other of fieldset.querySelectorAll('button')) other.setAttribute('aria-pressed', other === b);
-    again();
-  });
-}
-
+for (const host of $$('[data-output]')) showOutput(host);

@@ -2,8 +2,7 @@
 import { $, $$, readJson } from './dom.js';
 import { etaText, now } from './fmt.js';
 import { subscribe } from './live.js';
-import { Plot } from './plot.js';
-import { poll } from './poll.js';
+import { showOutput } from './output.js';
 import { Slope } from './slope.js';
 
 const page = readJson('page', {}), chart = $('#slope');
@@ -16,22 +15,8 @@ if (chart && page.replay) {
     slope.set({ points, eta: r.status === 'replaying' && r.eta_low_s != null ? { low: r.eta_low_s, high: r.eta_high_s ?? r.eta_low_s } : null });
     const eta = $('[data-eta]');
     if (eta) eta.textContent = r.status === 'replaying' ? (r.eta_low_s == null ? 'not known yet' : etaText(r.eta_low_s, r.eta_high_s)) : '';
-    for (const node of $$('[data-note]')) { node.textContent = r.text ?? ''; node.hidden = !r.text; }
+    for (const node of $$('[data-note]')) { node.textContent = r.text ? `${r.text[0].toUpperCase()}${r.text.slice(1)}.` : ''; node.hidden = !r.text; }
   });
 }
 
-for (const output of $$('[data-output]')) {
-  const plot = new Plot(output, { format: v => Number(v.toPrecision(3)).toString(), height: 260, label: output.dataset.output });
-  const choose = output.parentElement.querySelector('[data-choose]');
-  const again = poll(() => `${output.dataset.src}&choice=${encodeURIComponent(choose?.querySelector('[aria-pressed=true]')?.dataset.choice ?? '')}`, 2000, answer => {
-    const empty = !answer.series.some(s => s.points.length), note = output.parentElement.querySelector('[data-empty]');
-    output.hidden = empty; if (note) note.hidden = !empty;
-    if (!empty) plot.set(answer.series);
-  });
-  choose?.addEventListener('click', event => {
-    const b = event.target.closest('[data-choice]');
-    if (!b) return;
-    for (const other of choose.querySelectorAll('button')) other.setAttribute('aria-pressed', other === b);
-    again();
-  });
-}
+for (const host of $$('[data-output]')) showOutput(host);

@@ -1,0 +1,118 @@
+"""Forms: what a person may send, checked before an action sees it.
+
+Errors   the first sentence of each field; the actions check again what only they can know.
+"""
+
+from __future__ import annotations
+
+from django import forms
+
+FILE_WANTED = "choose a job file that ends in .py"
+
+
+class Wish(forms.Form):
+    """Anything that starts an operation: sent twice, it is the same wish."""
+
+    idempotency_key = forms.CharField(max_length=100, required=False)
+
+
+class DeployForm(Wish):
+    """A new job."""
+
+    name = forms.CharField(max_length=64, error_messages={"required": "give the job a name"})
+    team = forms.CharField(max_length=64, error_messages={"required": "choose a team"})
+    file = forms.FileField(error_messages={"required": FILE_WANTED})
+    arguments = forms.CharField(max_length=4000, required=False)
+    parallelism = forms.IntegerField(min_value=1, max_value=128, initial=1)
+
+
+class VersionForm(forms.Form):
+    """A new version of a job."""
+
+    file = forms.FileField(error_messages={"required": FILE_WANTED})
+    note = forms.CharField(max_length=500, required=False)
+
+
+class StartForm(Wish):
+    """Start a stopped job, or upgrade a running one."""
+
+    version = forms.IntegerField(min_value=1)
+    savepoint = forms.IntegerField(min_value=1, required=False)
+
+
+class SavepointForm(Wish):
+    """Take a savepoint now."""
+
+    label = forms.CharField(max_length=200, required=False)
+
+
+class ImportForm(forms.Form):
+    """Take a savepoint folder into the catalogue."""
+
+    path = forms.CharField(
+        max_length=500, error_messages={"required": "give the path of the savepoint's folder"}
+    )
+    label = forms.CharField(max_length=200, required=False)
+
+
+class ScheduleForm(forms.Form):
+    """Take savepoints regularly."""
+
+    every_minutes = forms.FloatField(
+        min_value=0.1,
+        max_value=43_200,
+        error_messages={
+            "required": "say how many minutes lie between two savepoints",
+            "invalid": "minutes must be a number, such as 30 or 0.5",
+            "min_value": "a savepoint can be taken every 0.1 minutes at most; give a larger number",
+        },
+    )
+
+
+class StopForm(Wish):
+    """End a job: the safe way, or at once."""
+
+    how = forms.ChoiceField(choices=[("stop", ""), ("drain", ""), ("cancel", "")])
+    typed = forms.CharField(
+        max_length=64, error_messages={"required": "type the job's name to confirm"}
+    )
+
+    def __init__(self, *args: object, name: str, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._name = name
+
+    def clean_typed(self) -> str:
+        """Only the exact name confirms."""
+        typed = str(self.cleaned_data["typed"])
+        if typed != self._name:
+            msg = f"type {self._name} to confirm: got {typed}"
+            raise forms.ValidationError(msg)
+        return typed
+
+
+class AbandonForm(Wish):
+    """End a replay."""
+
+    typed = forms.CharField(
+        max_length=64, error_messages={"required": "type the replay's name to confirm"}
+    )
+
+
+class ReplayForm(Wish):
+    """Start a replay."""
+
+    savepoint = forms.IntegerField(error_messages={"required": "choose a savepoint"})
+    version = forms.IntegerField(error_messages={"required": "choose a version"})
+    parallelism = forms.IntegerField(min_value=1, max_value=128)
+
+
+class ControlForm(forms.Form):
+    """One line of a job's control stream."""
+
+    key = forms.CharField(max_length=64, error_messages={"required": "say which sensor"})
+    value = forms.FloatField(
+        error_messages={
+            "required": "give a factor",
+            "invalid": "the factor must be a number, such as 2.5",
+        }
+    )

@@ -1,0 +1,182 @@
+"""Template tags: formatted values, live cells, icons, and what surrounds a page.
+
+{{ run.started_at|ago }}                            3 min ago, counted on by the browser
+{% live "job.7" "in" "rate" figures %}              a value that the socket keeps up to date
+{% icon "camera" %} {% state job.state "pill" %}
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from controlplane.jobs.queries import Shell, shell
+from django import template
+from django.http import HttpRequest
+from django.template.context import RequestContext
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard import cells, fmt
+
+register = template.Library()
+_JSON_ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
+
+
+def _ms(moment: datetime | float | None) -> float | None:
+    return moment.timestamp() * 1000 if isinstance(moment, datetime) else moment
+
+
+@register.filter(name="as")
+def as_format(value: Any, kind: str) -> SafeString:
+    """The value in a format: `{{ size|as:"bytes" }}`."""
+    return cells.cell(kind, _ms(value) if isinstance(value, datetime) else value)
+
+
+@register.filter
+def words(value: float | None, kind: str) -> str:
+    """The value as plain text, for labels and titles."""
+    return fmt.text(kind, value)
+
+
+@register.filter
+def at(moment: datetime | float | None) -> SafeString:
+    """A point in time."""
+    return cells.stamp(_ms(moment))
+
+
+@register.filter
+def ago(moment: datetime | float | None) -> SafeString:
+    """How long ago."""
+    return cells.ago(_ms(moment))
+
+
+@register.filter
+def left(moment: datetime | float | None) -> SafeString:
+    """How long until then."""
+    return cells.left(_ms(moment))
+
+
+@register.filter
+def sentence(text: str) -> str:
+    """An error's text as a sentence: capital letter, full stop."""
+    text = str(text).strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+@register.filter
+def get(table: Mapping[Any, Any] | None, key: Any) -> Any:
+    """A value of a mapping."""
+    return (table or {}).get(key)
+
+
+@register.simple_tag
+def live(
+    topic: str,
+    path: str,
+    kind: str,
+    values: Mapping[str, Any] | None = None,
+    css: str = "",
+    **now: Any,
+) -> SafeString:
+    """A cell that the socket writes to.
+
+    The first paint shows `value=…`, or what stands at `path` in `values`, the topic's whole value.
+    """
+    value = now["value"] if "value" in now else _reach(values, path)
+    return format_html(
+        '<span class="lv{}" data-b="{} {} {}">{}</span>',
+        f" {css}" if css else "",
+        topic,
+        path,
+        kind,
+        cells.cell(kind, value),
+    )
+
+
+def _reach(values: Any, path: str) -> Any:
+    for step in path.split(".") if path != "." else ():
+        values = values.get(step) if isinstance(values, Mapping) else None
+    return values
+
+
+@register.simple_tag
+def icon(name: str, size: str = "") -> SafeString:
+    """An icon of the sprite."""
+    return cells.icon(name, size)
+
+
+@register.simple_tag
+def glyph(name: str) -> SafeString:
+    """A state glyph of the sprite."""
+    return cells.glyph(name)
+
+
+@register.simple_tag
+def state(name: str, shape: str = "badge") -> SafeString:
+    """A state: badge, pill, mark (glyph alone) or word."""
+    return cells.cell(shape, name)
+
+
+@register.filter
+def tone(name: str) -> str:
+    """The tone of a state."""
+    return fmt.state(name)["tone"]
+
+
+@register.simple_tag
+def bar(value: float | None, tone: str = "ink") -> SafeString:
+    """A bar out of a hundred."""
+    return cells.bar(value, tone)
+
+
+@register.simple_tag
+def eta(figures: Mapping[str, Any]) -> str:
+    """When a replay meets the live job, as a range."""
+    low, high = figures.get("eta_low_s"), figures.get("eta_high_s")
+    return "not known yet" if low is None else fmt.eta(low, high)
+
+
+@register.simple_tag
+def idempotency_key() -> SafeString:
+    """The hidden field that makes a form's second sending the same wish."""
+    return format_html('<input type="hidden" name="idempotency_key" value="{}">', uuid.uuid4().hex)
+
+
+@register.simple_tag
+def json_block(name: str, value: Any) -> SafeString:
+    """Data for a script, as text that no parser takes for markup."""
+    dumped = json.dumps(value, default=_plain).translate(_JSON_ESCAPES)
+    block = '<script id="{}" type="application/json">{}</script>'
+    return format_html(block, name, mark_safe(dumped))  # noqa: S308 - escaped just above
+
+
+def _plain(value: Any) -> Any:
+    """Frozen dataclasses (with slots) as objects."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+@register.simple_tag(takes_context=True)
+def page_shell(context: RequestContext) -> Shell:
+    """Navigation counts, jump list and running operations of this person."""
+    request: HttpRequest = context["request"]
+    return shell(request.user)  # type: ignore[arg-type]  # pages need a login
+
+
+@register.simple_tag(takes_context=True)
+def here(context: RequestContext, name: str) -> SafeString:
+    """Marks the navigation entry of this page."""
+    current = context.get("section") == name
+    return mark_safe(' aria-current="page"') if current else SafeString("")
+
+
+@register.simple_tag
+def job_url(page: str, name: str) -> str:
+    """Address of a page of a job."""
+    return reverse(f"dashboard:{page}", args=[name])

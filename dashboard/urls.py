@@ -1,0 +1,51 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+from django.views.generic import RedirectView
+
+from dashboard.views import (
+    account,
+    checkpoints,
+    cluster,
+    fleet,
+    job,
+    replays,
+    savepoints,
+    series,
+    versions,
+)
+
+app_name = "dashboard"
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="dashboard:fleet"), name="root"),
+    path("login/", account.Login.as_view(), name="login"),
+    path("login/once/<str:token>/", account.once, name="login_once"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("jobs/", fleet.page, name="fleet"),
+    path("jobs/deploy/", fleet.deploy, name="deploy"),
+    path("jobs/<str:name>/", job.page, name="job"),
+    path("jobs/<str:name>/start/", job.start, name="start"),
+    path("jobs/<str:name>/stop/", job.stop, name="stop"),
+    path("jobs/<str:name>/control/", job.control, name="control"),
+    path("jobs/<str:name>/history.json", series.history, name="history"),
+    path("jobs/<str:name>/output.json", series.output, name="output"),
+    path("jobs/<str:name>/checkpoints/", checkpoints.page, name="checkpoints"),
+    path("jobs/<str:name>/savepoints/", savepoints.page, name="savepoints"),
+    path("jobs/<str:name>/savepoints/take/", savepoints.take, name="take"),
+    path("jobs/<str:name>/savepoints/import/", savepoints.import_, name="import"),
+    path("jobs/<str:name>/schedules/", savepoints.add_schedule, name="add_schedule"),
+    path("schedules/<int:schedule_id>/remove/", savepoints.remove_schedule, name="rm_schedule"),
+    path("jobs/<str:name>/versions/", versions.page, name="versions"),
+    path("jobs/<str:name>/versions/upload/", versions.upload, name="upload"),
+    path("jobs/<str:name>/replays/", replays.of_job, name="job_replays"),
+    path("replays/", replays.page, name="replays"),
+    path("replays/new/", replays.new, name="new_replay"),
+    path("replays/new/preflight/", replays.preflight, name="preflight"),
+    path("replays/<int:replay_id>/", replays.one, name="replay"),
+    path("replays/<int:replay_id>/abandon/", replays.abandon, name="abandon"),
+    path("cluster/", cluster.page, name="cluster"),
+]

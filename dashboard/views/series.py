@@ -1,0 +1,38 @@
+"""Series for the plots of a job, as JSON that the page asks for every few seconds."""
+
+from __future__ import annotations
+
+from controlplane.access.lookup import job_for, replay_for
+from controlplane.metrics.queries import job_history, output_lines
+from django.contrib.auth.decorators import login_required
+from django.http import JsonResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dashboard.views.requests import UserRequest
+
+MAX_MINUTES = 7 * 24 * 60
+
+
+@login_required
+@require_safe
+def history(request: UserRequest, name: str) -> JsonResponse:
+    """Rate and watermark delay of the last minutes."""
+    job = job_for(request.user, name)
+    asked = request.GET.get("minutes", "")
+    minutes = min(MAX_MINUTES, max(1, int(asked))) if asked.isdecimal() else 10
+    now_ms = timezone.now().timestamp() * 1000
+    found = job_history(job, now_ms - minutes * 60_000, now_ms)
+    return JsonResponse({"rate": found.rate, "delay": found.delay})
+
+
+@login_required
+@require_safe
+def output(request: UserRequest, name: str) -> JsonResponse:
+    """What a job writes; with `replay`, what that replay writes beside it."""
+    job = job_for(request.user, name)
+    replay_id = request.GET.get("replay", "")
+    replay = replay_for(request.user, int(replay_id)).name if replay_id.isdecimal() else ""
+    lines = output_lines(job, request.GET.get("choice", ""), replay)
+    series = [{"name": one.name, "points": one.points, "dash": one.dash} for one in lines]
+    return JsonResponse({"series": series})

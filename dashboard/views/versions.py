@@ -1,0 +1,48 @@
+"""Versions of a job: what was uploaded, and uploading the next one."""
+
+from __future__ import annotations
+
+from controlplane.access.lookup import job_for
+from controlplane.jobs.actions import add_version
+from controlplane.jobs.queries import job_frame, version_rows
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.answers import checked, said
+from dashboard.forms import VersionForm
+from dashboard.views.requests import UserRequest
+
+
+@login_required
+@require_safe
+def page(request: UserRequest, name: str) -> HttpResponse:
+    """Every version, newest first."""
+    job = job_for(request.user, name)
+    frame = job_frame(job, request.user)
+    return render(
+        request,
+        "jobs/versions.html",
+        {
+            "section": "jobs",
+            "tab": "versions",
+            "job": job,
+            "frame": frame,
+            "rows": version_rows(job, frame.run),
+            "page_data": {"job": job.pk},
+        },
+    )
+
+
+@login_required
+@require_POST
+def upload(request: UserRequest, name: str) -> HttpResponse:
+    """Add a version; nothing runs it yet."""
+    job = job_for(request.user, name)
+    asked = checked(VersionForm(request.POST, request.FILES))
+    file = asked["file"]
+    version = add_version(job, request.user, file.name, file.read(), note=asked["note"])
+    back = reverse("dashboard:versions", args=[name])
+    return said(request, f"Version {version.number} of {job.name} is here", back, move=True)
