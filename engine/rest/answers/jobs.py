@@ -255,11 +255,10 @@ class FailureEntry:
         # Flink hides the real cause among the concurrent ones when recovery itself gave up.
         causes = body.get("concurrentExceptions", ())
         shown = body if body.get("taskName") or not causes else causes[0]
+        name = shown["exceptionName"]
         return cls(
-            name=shown["exceptionName"],
-            sentence=first_sentence(shown["stacktrace"]).removeprefix(
-                f"{shown['exceptionName']}: "
-            ),
+            name=name,
+            sentence=first_sentence(shown["stacktrace"]).removeprefix(f"{name}: "),
             trace=shown["stacktrace"],
             at_ms=body["timestamp"],
             task=shown.get("taskName"),

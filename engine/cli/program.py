@@ -1,0 +1,73 @@
+"""Entry of the command line: which command, which engine, and how an error is told.
+
+    headwater [--url URL] COMMAND …      an engine at URL, or $HEADWATER_ENGINE_URL
+    headwater plan | state …             files here; no engine needed
+    headwater jobmanager | taskmanager   be a part of an engine
+
+Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. Never a traceback for
+         what the engine raises on purpose.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+from engine.cli import local, remote
+from engine.cli.arguments import parse
+from engine.cli.remote import Target
+from engine.errors import HeadwaterError
+from engine.rest.client import EngineClient
+
+INTERRUPTED = 130
+
+LOCAL = {"plan": local.plan, "state": local.state}
+REMOTE = {
+    "run": remote.run,
+    "list": remote.list_jobs,
+    "savepoint": remote.savepoint,
+    "stop": remote.stop,
+    "cancel": remote.cancel,
+}
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    connect: Callable[[str, str | None], EngineClient] = EngineClient,
+) -> int:
+    """Run one command and return its exit code. `connect` takes an address and a token."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    if given and given[0] in SERVERS:
+        return SERVERS[given[0]](given[1:])
+    options = parse(given)
+    try:
+        if options.command in LOCAL:
+            LOCAL[options.command](options)
+        else:
+            with connect(options.url, options.token) as engine:
+                REMOTE[options.command](options, Target(engine))
+    except HeadwaterError as error:
+        print(f"headwater: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _job_manager(argv: Sequence[str]) -> int:
+    # Imported only when asked for: a client need not load a server.
+    from engine.cluster import jobmanager
+
+    return jobmanager.main(argv)
+
+
+def _task_manager(argv: Sequence[str]) -> int:
+    from engine.cluster import taskmanager
+
+    return taskmanager.main(argv)
+
+
+SERVERS: dict[str, Callable[[Sequence[str]], int]] = {
+    "jobmanager": _job_manager,
+    "taskmanager": _task_manager,
+}

@@ -1,0 +1,136 @@
+"""Commands that ask an engine to do something, and wait until it is done.
+
+Order    a command that was interrupted goes on in the engine; asking again is safe for all of them
+         but `run`, which starts another job unless it has a `--job-id`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.cli.table import table
+from engine.errors import ArtifactError, ConfigError, ExternalError
+from engine.rest.answers.jobs import JobSummary
+from engine.rest.client import EngineClient
+from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
+
+POLL_S = 0.1
+"""Short against the time of a savepoint, long against that of a request."""
+
+NAME_SETTING = "pipeline.name"
+
+
+class Target:
+    """An engine, with the jobs that people mean."""
+
+    def __init__(self, engine: EngineClient) -> None:
+        self.engine = engine
+
+    def job(self, wanted: str) -> JobSummary:
+        """The one job that fits; a running one before ended ones. Raises ConfigError."""
+        jobs = self.engine.jobs()
+        exact = [job for job in jobs if wanted in (job.id, job.name)]
+        begin = [job for job in jobs if job.id.startswith(wanted) or job.name.startswith(wanted)]
+        fitting = exact or begin
+        running = [job for job in fitting if not job.state.terminal]
+        chosen = running or fitting
+        if not chosen:
+            msg = f"job {wanted!r} is not known at {self.engine.url}; see headwater list --all"
+            raise ConfigError(msg)
+        if len(chosen) > 1:
+            shown = ", ".join(f"{job.id} ({job.name}, {job.state})" for job in chosen)
+            msg = f"job {wanted!r} is not unique: it may be {shown}; give the id"
+            raise ConfigError(msg)
+        return chosen[0]
+
+    def wait_for_savepoint(self, job_id: str, trigger_id: str) -> str:
+        """Poll until a savepoint is complete; where it lies. Raises ExternalError."""
+        while not (status := self.engine.savepoint_status(job_id, trigger_id)).done:
+            time.sleep(POLL_S)
+        if status.failure is not None or status.location is None:
+            msg = status.failure or "savepoint failed: the engine gave no reason; see its log"
+            raise ExternalError(msg)
+        return status.location
+
+
+def run(options: argparse.Namespace, target: Target) -> None:
+    """Upload a job file and start it."""
+    file = Path(options.file)
+    settings = dict(options.settings)
+    if options.name:
+        settings[NAME_SETTING] = options.name
+    program = Program(
+        artifact_id=target.engine.upload(file.name, _content(file)),
+        arguments=tuple(options.args),
+        parallelism=options.parallelism,
+        settings=settings,
+    )
+    request = RunRequest(
+        program=program,
+        job_id=options.job_id,
+        savepoint_path=options.from_savepoint,
+        allow_non_restored=options.allow_non_restored,
+    )
+    job_id = target.engine.run(request)
+    start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"
+    print(f"job {job_id} started {start}")
+
+
+def list_jobs(options: argparse.Namespace, target: Target) -> None:
+    """Print jobs, newest first."""
+    jobs = [job for job in target.engine.jobs() if options.all or not job.state.terminal]
+    if not jobs:
+        print("no jobs" if options.all else "no running jobs; --all shows those that have ended")
+        return
+    rows = [
+        (job.id, job.name, job.state, _time(job.start_ms), _tasks(job))
+        for job in sorted(jobs, key=lambda job: job.start_ms, reverse=True)
+    ]
+    print(table(("id", "name", "state", "started", "tasks running"), rows))
+
+
+def savepoint(options: argparse.Namespace, target: Target) -> None:
+    """Take a savepoint and print where it lies."""
+    job = target.job(options.job)
+    trigger = target.engine.trigger_savepoint(job.id, SavepointRequest(_folder(options.target)))
+    print(target.wait_for_savepoint(job.id, trigger))
+
+
+def stop(options: argparse.Namespace, target: Target) -> None:
+    """End a job with a savepoint and print where it lies."""
+    job = target.job(options.job)
+    request = StopRequest(_folder(options.savepoint_path), drain=options.drain)
+    print(target.wait_for_savepoint(job.id, target.engine.stop(job.id, request)))
+
+
+def cancel(options: argparse.Namespace, target: Target) -> None:
+    """Cancel a job."""
+    job = target.job(options.job)
+    target.engine.cancel(job.id)
+    print(f"job {job.id} ({job.name}) is being cancelled")
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        msg = f"job file {file} cannot be read: {error.strerror}; check the path"
+        raise ArtifactError(msg) from error
+
+
+def _folder(given: str | None) -> str | None:
+    """A folder as the engine must see it: a path of this shell, unless it is an address."""
+    if given is None or "://" in given or given.startswith("file:"):
+        return given
+    return str(Path(given).absolute())
+
+
+def _time(epoch_ms: int) -> str:
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _tasks(job: JobSummary) -> str:
+    return f"{job.tasks.get('running', 0)}/{job.tasks.get('total', 0)}"
