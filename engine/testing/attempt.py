@@ -13,6 +13,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from random import Random
 from typing import TypeVar, assert_never, cast
@@ -52,7 +53,25 @@ MAX_ROWS = 12
 """Rows of a poll: few, so that a short input still makes many batches."""
 
 T = TypeVar("T")
-Step = Callable[[], None]
+
+
+class Pace(StrEnum):
+    """Parts of a cluster that can be slow apart from each other."""
+
+    TASKS = "tasks"
+    MAIL = "mail"
+    STORAGE = "storage"
+    COORDINATOR = "coordinator"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that could happen next."""
+
+    pace: Pace
+    do: Callable[[], None]
+
+
 NEVER = MAX_TIME
 
 
@@ -102,7 +121,7 @@ class Attempt:
         self._acks: list[SubtaskSnapshot] = []
         self._written: int | None = None
         self._ended: set[TaskId] = set()
-        config = CheckpointConfig("memory", interval_ms=400, timeout_ms=2_000)
+        config = CheckpointConfig("memory", interval_ms=300, timeout_ms=1_500)
         self.coordinator = Coordinator(
             "0" * 32, plan_of(graph), config, log, first_id=first_id, now_ms=self._now_ms
         )
@@ -140,12 +159,12 @@ class Attempt:
         steps = [*self._element_steps(random), *self._storage_steps(random)]
         for id_, mail in self._mail.items():
             if mail:
-                steps.append(partial(self._read_mail, id_))
+                steps.append(Step(Pace.MAIL, partial(self._read_mail, id_)))
         for id_, task in self.tasks.items():
             if task.end_of_input and id_ not in self._ended:
-                steps.append(partial(self._report_end, id_))
+                steps.append(Step(Pace.MAIL, partial(self._report_end, id_)))
         if self.coordinator.effects:
-            steps.append(self._carry_out)
+            steps.append(Step(Pace.COORDINATOR, self._carry_out))
         return steps
 
     def _element_steps(self, random: Random) -> list[Step]:
@@ -153,23 +172,23 @@ class Attempt:
         for id_, task in self.tasks.items():
             if task.outbox:
                 if len(self._channel_of(id_)) < CAPACITY:
-                    steps.append(partial(self._send, id_))
+                    steps.append(Step(Pace.TASKS, partial(self._send, id_)))
             elif self._again_at.get(id_, NEVER) <= self.now:
-                steps.append(partial(self._poll, id_, random))
+                steps.append(Step(Pace.TASKS, partial(self._poll, id_, random)))
         for (id_, channel), queue in self.channels.items():
             task = self.tasks[id_]
             if queue and not task.outbox and not task.blocked(channel):
-                steps.append(partial(self._deliver, id_, channel))
+                steps.append(Step(Pace.TASKS, partial(self._deliver, id_, channel)))
         return steps
 
     def _storage_steps(self, random: Random) -> list[Step]:
         steps: list[Step] = []
         if self._unwritten:
-            steps.append(partial(self._write, random))
+            steps.append(Step(Pace.STORAGE, partial(self._write, random)))
         if self._acks:
-            steps.append(partial(self._ack, random))
+            steps.append(Step(Pace.MAIL, partial(self._ack, random)))
         if self._written is not None:
-            steps.append(self._report_manifest)
+            steps.append(Step(Pace.COORDINATOR, self._report_manifest))
         return steps
 
     def _channel_of(self, id_: TaskId) -> deque[Element]:

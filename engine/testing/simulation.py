@@ -23,7 +23,7 @@ from engine.checkpoint.stats import CheckpointHistory, CheckpointLog
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import JobGraph, TaskId
 from engine.graph.plan import plan_of
-from engine.testing.attempt import Attempt, Completed, JobFailed
+from engine.testing.attempt import Attempt, Completed, JobFailed, Pace
 from engine.testing.memory import MemoryStorage, OutputTables
 
 Build = Callable[[int, OutputTables], JobGraph]
@@ -86,6 +86,7 @@ class _Simulation:
         self._now = Micros(0)
         self._requests = 0
         self._next_id = 1
+        self._paces: dict[Pace, int] = {}
         self._history = History(seed, OutputTables(), self._log.history())
 
     def run(self) -> History:
@@ -96,6 +97,8 @@ class _Simulation:
         return self._history
 
     def _start(self) -> Attempt:
+        # Another part is slow in each attempt: evenly random histories are all alike.
+        self._paces = {pace: self._random.choice((1, 1, 5, 25)) for pace in Pace}
         parallelism = self._random.choice(self._chaos.parallelisms)
         self._history.parallelisms.append(parallelism)
         graph = self._build(parallelism, self._history.output)
@@ -160,7 +163,8 @@ class _Simulation:
             self._now = attempt.now
             self._maybe_request(attempt)
         else:
-            self._random.choice(steps)()
+            weights = [self._paces[step.pace] for step in steps]
+            self._random.choices(steps, weights)[0].do()
 
     def _maybe_request(self, attempt: Attempt) -> None:
         luck = self._random.random() * self._chaos.tick
