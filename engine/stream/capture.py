@@ -8,18 +8,23 @@ Errors   ArtifactError with one sentence for a file that cannot be read, does no
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import TextIO
 
 import cloudpickle
 
 from engine.errors import ArtifactError, HeadwaterError
 from engine.graph.jobgraph import JobGraph
 from engine.stream.recording import recording
+
+_USAGE = 2
+"""What argparse exits with."""
 
 
 def capture(
@@ -72,22 +77,45 @@ def _as_main(path: Path, args: Sequence[str]) -> Iterator[ModuleType]:
 
 
 def _run(code: CodeType, module: ModuleType, path: Path) -> None:
+    said = _Copied(sys.stderr)
     try:
-        exec(code, module.__dict__)  # noqa: S102  running the job's own file is the point
+        with redirect_stderr(said):
+            exec(code, module.__dict__)  # noqa: S102  running the job's own file is the point
     except SystemExit as error:
         if error.code:
-            msg = (
-                f"job file {path.name} ended itself with {error.code!r} before env.execute(); "
-                "check its arguments"
-            )
-            raise ArtifactError(msg) from error
+            raise ArtifactError(_exit_sentence(path, error.code, said.getvalue())) from error
     except HeadwaterError as error:
-        msg = f"job file {_where(path, error)}: {error}"
+        msg = f"job file is refused: {_where(path, error)}: {error}"
         raise ArtifactError(msg) from error
     except Exception as error:
-        what = f"{type(error).__name__}: {error}".rstrip(": ")
-        msg = f"job file {_where(path, error)} raised {what}; correct it and submit again"
+        # A user's message may have many lines; the last says what was wrong.
+        what = traceback.format_exception_only(error)[-1].strip()
+        msg = f"job file raised {what}: {_where(path, error)}; correct it and submit again"
         raise ArtifactError(msg) from error
+
+
+def _exit_sentence(path: Path, code: object, said: str) -> str:
+    """What to say of a file that ended itself: what argparse wrote last, if it was that."""
+    last = said.strip().rpartition("\n")[2]
+    _, usage_error, complaint = last.partition(": error: ")
+    if code == _USAGE and usage_error:
+        return f"job file {path.name} refuses its arguments: {complaint}; pass others"
+    return (
+        f"job file {path.name} ended itself before env.execute(): got exit code {code!r}; "
+        "check its arguments"
+    )
+
+
+class _Copied(io.StringIO):
+    """Keeps what is written, and passes it on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(text)
+        return super().write(text)
 
 
 def _where(path: Path, error: BaseException) -> str:
@@ -97,7 +125,7 @@ def _where(path: Path, error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if frame.filename == str(path)
     ]
-    return f"{path.name}, line {lines[-1]}," if lines else path.name
+    return f"{path.name}, line {lines[-1]}" if lines else path.name
 
 
 def _pickle_by_value(folder: Path, known: set[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from itertools import permutations, pairwise
 
 import polars as pl
 import pytest
@@ -53,7 +53,7 @@ def test_neither_order_nor_batches_change_a_bit(values, random):
     shuffled = random.sample(values, len(values))
     cuts = sorted(random.choices(range(len(values) + 1), k=3))
     cuts = [0, *cuts, len(values)]
-    batches = [shuffled[lo:hi] for lo, hi in zip(cuts, cuts[1:], strict=False) if lo < hi]
+    batches = [shuffled[lo:hi] for lo, hi in pairwise(cuts) if lo < hi]
     assert bits(summed(*batches)) == bits(summed(values)) == bits(exact_sum(values))
 
 

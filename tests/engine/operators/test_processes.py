@@ -121,7 +121,9 @@ def test_a_function_may_give_nothing():
 
 def test_a_row_that_breaks_the_function_is_shown_and_the_cause_is_kept():
     harness = totals()
-    with pytest.raises(FunctionError, match=r"process 'RunningTotal' raised TypeError.*'amount'") as e:
+    with pytest.raises(
+        FunctionError, match=r"process 'RunningTotal' raised TypeError.*'amount'"
+    ) as e:
         harness.push([{"account": "a", "amount": "1", "event_time": 7}])
     assert isinstance(e.value.__cause__, TypeError)
 

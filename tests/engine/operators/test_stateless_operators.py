@@ -82,7 +82,9 @@ def test_batches_of_equal_height_get_their_reserved_columns_back():
 
 def test_batches_that_lose_rows_and_event_time_are_refused():
     operator = MapBatches(lambda frame: frame.select("a").head(1), "head", SCHEMA)
-    with pytest.raises(FunctionError, match="lost event_time, row_watermark and changed the number"):
+    with pytest.raises(
+        FunctionError, match="lost event_time, row_watermark and changed the number"
+    ):
         sent_through(operator)
 
 
@@ -107,7 +109,7 @@ def test_map_makes_one_row_of_each():
 
 
 def test_map_refuses_what_is_not_a_row():
-    with pytest.raises(FunctionError, match="gave 5: row .*; give rows as dicts"):
+    with pytest.raises(FunctionError, match=r"gave 5: row .*; give rows as dicts"):
         sent_through(MapRows(lambda row: 5, "five", SCHEMA))
 
 

@@ -1,4 +1,4 @@
-"""Window aggregates: both halves together, against the definition of a window, one row at a time."""
+"""Window aggregates: both halves together, against the definition, one row at a time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ class Job:
 
     def fired(self):
         rows = [row for subtask in self.subtasks for row in subtask.outputs["main"]]
-        return [(row["window_end"], row["key"], *map(bits, list(row.values())[3:9])) for row in rows]
+        return [
+            (row["window_end"], row["key"], *map(bits, list(row.values())[3:9])) for row in rows
+        ]
 
     def late(self):
         return [(row["key"], row["event_time"]) for row in self.partial.outputs["late"]]

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from engine.keygroups import KeyGroupRange
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.memory import MemoryBackend
+import functools
+import operator
 
 RUNS = StateDescriptor("runs", StateKind.RUNS, {"key": pl.Int64()}, {"n": pl.Int64()})
 SCHEMA = {"key_group": pl.UInt16, "key": pl.Int64, "slice_end": pl.Int64, "n": pl.Int64}
@@ -64,7 +66,9 @@ def test_a_frozen_state_does_not_see_what_comes_later(before, after):
     handle.take_until(2)
     table = frozen.table()
     assert table.equals(table.sort("key_group", "key", "slice_end"))
-    assert sorted(table.select("key", "slice_end", "n").rows()) == counted(sum(before, []))
+    assert sorted(table.select("key", "slice_end", "n").rows()) == counted(
+        functools.reduce(operator.iadd, before, [])
+    )
 
 
 @given(st.lists(rows, max_size=20))
@@ -76,7 +80,7 @@ def test_the_canonical_table_does_not_tell_how_rows_were_batched(batches):
             handle.append(run_of(part))
         return backend.freeze()[0].table()
 
-    assert table(batches).equals(table([sum(batches, [])]))
+    assert table(batches).equals(table([functools.reduce(operator.iadd, batches, [])]))
 
 
 def test_many_batches_of_few_keys_keep_few_runs():
