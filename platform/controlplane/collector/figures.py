@@ -140,9 +140,10 @@ def failure_event(run: Run, seen: FailureSighting, *, final: bool) -> Payload:
     }
 
 
-def points(run: Run, seen: JobSighting, speed: float | None, wall_ms: int) -> list[Point]:
+def points(
+    tags: dict[str, str], seen: JobSighting, speed: float | None, wall_ms: int
+) -> list[Point]:
     """What the series store keeps: measurement `job`, and `operator` per vertex."""
-    tags = {"job": run.job.name, "run": str(run.pk), "purpose": run.purpose}
     job = _point("job", tags, _flow(seen, speed) | {"pending": seen.pending_rows}, wall_ms)
     operators = [
         _point("operator", tags | {"vertex": vertex}, _measured(row), wall_ms)

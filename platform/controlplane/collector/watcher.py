@@ -48,6 +48,8 @@ class Watched:
     """What is kept of a run from look to look."""
 
     mirror: RunMirror
+    job_name: str
+    replay: Replay | None
     meter: SpeedMeter = field(default_factory=SpeedMeter)
 
 
@@ -98,11 +100,14 @@ class Watcher:
 
     def _follow(self, runs: list[Run]) -> None:
         """Keep what is known of the active runs; forget the others."""
-        self._watched = {
-            run.pk: self._watched.get(run.pk) or Watched(RunMirror(run)) for run in runs
-        }
+        known = self._watched
+        self._watched = {}
         for run in runs:
-            self._watched[run.pk].mirror.run = run
+            # Read here, while they are loaded: a run that is refreshed forgets what it refers to.
+            name, replay = run.job.name, getattr(run, "replay", None)
+            watched = known.get(run.pk) or Watched(RunMirror(run), name, replay)
+            watched.mirror.run, watched.replay = run, replay
+            self._watched[run.pk] = watched
 
     async def _take_in(self, runs: list[Run], sighting: EngineSighting) -> None:
         wall_ms = now_ms()
@@ -147,8 +152,7 @@ class Watcher:
 
     async def _sample_replays(self, runs: list[Run], seen: dict[int, JobSighting | None]) -> None:
         for run in runs:
-            one = seen[run.pk]
-            replay = getattr(run, "replay", None)
+            one, replay = seen[run.pk], self._watched[run.pk].replay
             if one is None or replay is None or replay.status not in SAMPLED or not _flows(one):
                 continue
             await _db(
@@ -172,7 +176,12 @@ class Watcher:
             point
             for run in runs
             if (one := seen[run.pk]) is not None
-            for point in figures.points(run, one, speeds[run.pk], wall_ms)
+            for point in figures.points(
+                {"job": self._watched[run.pk].job_name, "run": str(run.pk), "purpose": run.purpose},
+                one,
+                speeds[run.pk],
+                wall_ms,
+            )
         ]
         if points:
             await sync_to_async(series_store().write, thread_sensitive=False)(ENGINE, points)

@@ -6,4 +6,7 @@ from django.urls import path
 
 from controlplane.metrics import views
 
-urlpatterns = [path("write", views.write, name="write_points")]
+urlpatterns = [
+    path("write", views.write, name="write_points"),
+    path("ping", views.ping, name="ping"),
+]

@@ -21,7 +21,7 @@ import zlib
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.metrics.line_protocol import NANOS_PER, Rejected, parse
 from controlplane.metrics.series_store import rejections
@@ -53,6 +53,12 @@ def write(request: HttpRequest) -> HttpResponse:
     if bad:
         kept = len(parsed.points) - len(refused)
         return JsonResponse({"code": "invalid", "message": _sentence(bad, kept)}, status=400)
+    return HttpResponse(status=204)
+
+
+@require_safe
+def ping(request: HttpRequest) -> HttpResponse:
+    """Say that somebody answers here."""
     return HttpResponse(status=204)
 
 

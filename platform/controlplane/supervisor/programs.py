@@ -64,7 +64,7 @@ def web(port: int) -> Program:
         # Open sockets never end by themselves: the browser reconnects to the next server.
         *("--timeout-graceful-shutdown", "2", "--ws-max-size", "65536"),
     ]
-    return Program("web", argv, lambda: _answers_http(port, "/api/v2/write"))
+    return Program("web", argv, lambda: _answers_http(port, "/api/v2/ping"))
 
 
 def worker() -> Program:

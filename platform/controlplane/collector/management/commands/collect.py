@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from contextlib import suppress
 from typing import Any
@@ -19,6 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until SIGTERM or Ctrl-C."""
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for every request
         asyncio.run(_run())
 
 
