@@ -32,33 +32,16 @@ from engine.rest.model.requests import (
 from engine.rest.render.times import engine_watermark, flink_watermark
 from engine.testing.fake_service import FakeService
 from engine.testing.fake_values import EVENT_TIME, SOURCE_ID, WINDOW_ID
+from engine.testing.in_memory import InMemory
 
 URL = "http://127.0.0.1:8081"
 FLINK_JOB = "f9e2dec7421e24e9c49cd42e441e7bd6"
 TRIGGER = "deadbeefdeadbeefdeadbeefdeadbeef"
 
 
-class InMemory(httpx.BaseTransport):
-    """Carries the requests of a blocking client to an app in this process."""
-
-    def __init__(self, service: FakeService, token: str | None = None) -> None:
-        self.inner = httpx.ASGITransport(create_app(service, token=token))
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        async def handle() -> httpx.Response:
-            content = request.read()
-            copy = httpx.Request(
-                request.method, request.url, headers=request.headers, content=content
-            )
-            answer = await self.inner.handle_async_request(copy)
-            return httpx.Response(answer.status_code, content=await answer.aread())
-
-        return asyncio.run(handle())
-
-
 @pytest.fixture
 def engine(service: FakeService) -> EngineClient:
-    return EngineClient(URL, transport=InMemory(service))
+    return EngineClient(URL, transport=InMemory(create_app(service)))
 
 
 def start(engine: EngineClient, **program: object) -> str:
@@ -208,7 +191,7 @@ def test_what_is_refused_says_why(engine: EngineClient) -> None:
 
 
 def test_a_token_is_sent(service: FakeService) -> None:
-    transport = InMemory(service, token="secret")
+    transport = InMemory(create_app(service, token="secret"))
     with EngineClient(URL, token="secret", transport=transport) as engine:
         assert engine.jobs() == []
     with EngineClient(URL, transport=transport) as engine, pytest.raises(Refused, match="bearer"):

@@ -1,0 +1,124 @@
+"""Commands that read files here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from engine.elements import SnapshotKind
+from engine.testing import fake_values as values
+
+JOB_FILE = """
+import sys
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+import engine as hw
+from engine import agg, windows
+from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter, Source, SplitReader
+
+
+class Nothing(Source):
+    bounded = True
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return {"carrier": pl.String(), "at": pl.Datetime("us")}
+
+    def splits(self) -> Sequence[str]:
+        return ["only"]
+
+    def open(self, split: str, position: Json | None) -> SplitReader:
+        raise NotImplementedError
+
+
+class Nowhere(Sink):
+    def open(self, context: SinkContext) -> SinkWriter:
+        raise NotImplementedError
+
+    def shadow(self, name: str) -> Sink:
+        return self
+
+
+env = hw.Environment(sys.argv[1])
+rows = env.source(Nothing(), uid="rows", watermarks=hw.bounded_out_of_orderness("1h", column="at"))
+daily = rows.key_by("carrier").window(windows.tumbling("1d")).agg(n=agg.count(), uid="daily")
+daily.sink(Nowhere(), uid="nowhere")
+env.execute()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "daily.py"
+    path.write_text(JOB_FILE)
+    return str(path)
+
+
+def test_plan_draws_the_graph(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", file, "-p", "2", "--", "by-day"]) == 0
+    drawn = capsys.readouterr().out
+    assert drawn.startswith("job by-day, max parallelism 128\n")
+    assert "takes hash(carrier) from " in drawn
+    assert drawn.count("(x 2)") == 2
+    assert "source    rows" in drawn
+    assert "daily  keeps " in drawn
+
+
+def test_plan_gives_json_to_programs(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", file, "--json", "--", "by-day"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["name"] == "by-day"
+    assert [len(vertex["operators"]) for vertex in plan["vertices"]] == [2, 2]
+
+
+def test_a_job_file_that_does_not_compile_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("def f(:\n")
+    assert main(["plan", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("headwater: job file has a syntax error: broken.py, line 1: ")
+    assert error.count("\n") == 1
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    stats = values.checkpoint(
+        7, values.plan("flights", 2), 1_796_011_154_430, SnapshotKind.SAVEPOINT
+    )
+    folder = tmp_path / "savepoint"
+    folder.mkdir()
+    (folder / "_metadata").write_bytes(values.manifest("f" * 32, "flights", stats).dump())
+    return folder
+
+
+def test_state_shows_what_a_snapshot_holds(
+    snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["state", "show", str(snapshot)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("savepoint 7 of job flights\n")
+    assert "event time  2013-03-11 11:06:40 UTC\n" in shown
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["daily", "slices", "runs", "80", "40,439", "2", "2"] in lines
+    assert ["flights", "EWR", "1000", "2013-03-11", "11:06:40", "UTC"] in lines
+
+
+def test_state_gives_json_to_programs(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["state", "show", str(snapshot), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["checkpoint_id"] == 7
+
+
+def test_a_folder_that_is_no_snapshot_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["state", "show", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert "is not a snapshot: it has no _metadata" in error
+    assert error.count("\n") == 1
