@@ -6,6 +6,7 @@
                                                  +-------> aborted <----+
 
     complete --> NotifyComplete --> sinks commit; after STOP or DRAIN the subtasks end
+                 (not after a savepoint that the job runs on from: see `is_recoverable`)
 
 One snapshot at a time: requests queue, and go before the periodic ones. When every subtask has
 reported the end of its input, one final checkpoint with `then` STOP commits what is left.
@@ -151,7 +152,9 @@ class Coordinator:
                 pending.writing = True
                 manifest = pending.manifest(self._job_id, now_ms)
                 folder = pending.barrier.folder
-                self.effects.append(WriteManifest(pending.id, folder, manifest))
+                self.effects.append(
+                    WriteManifest(pending.id, folder, manifest, pending.is_recoverable)
+                )
         return outcome
 
     def decline(self, task: TaskId, checkpoint_id: int, message: str, now_ms: int) -> None:
@@ -168,7 +171,8 @@ class Coordinator:
         self._pending = None
         self._failures = 0
         self._log.put(pending.completed(now_ms))
-        self.effects.append(NotifyComplete(checkpoint_id))
+        if pending.is_recoverable:
+            self.effects.append(NotifyComplete(checkpoint_id))
         if pending.operation is not None:
             self._end_operation(
                 replace(

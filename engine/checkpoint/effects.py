@@ -59,13 +59,16 @@ class SendBarrier:
 
 @dataclass(frozen=True, slots=True)
 class WriteManifest:
-    """Write `_metadata`, then record the snapshot where a restart finds it, then report
-    `manifest_written` or `manifest_failed`.
+    """Write `_metadata`, then record the snapshot where a restart finds it.
+
+    Then report `manifest_written`, or `manifest_failed`.
     """
 
     checkpoint_id: int
     folder: str
     manifest: Manifest
+    is_recoverable: bool
+    """Whether a restart may begin here."""
 
 
 @dataclass(frozen=True, slots=True)

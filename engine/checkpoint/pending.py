@@ -22,7 +22,7 @@ from engine.checkpoint.stats import (
     SubtaskCheckpoint,
     VertexCheckpoint,
 )
-from engine.elements import Barrier
+from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan, VertexPlan
 from engine.version import VERSION
@@ -43,6 +43,16 @@ class PendingSnapshot:
     def id(self) -> int:
         """The checkpoint id."""
         return self.barrier.checkpoint_id
+
+    @property
+    def is_recoverable(self) -> bool:
+        """Whether a restart would begin here, so that sinks may commit.
+
+        A savepoint that the job runs on from belongs to a person, who may move or delete it. If
+        sinks committed with it, a restart from the checkpoint before would write the rows again.
+        """
+        barrier = self.barrier
+        return barrier.kind is SnapshotKind.CHECKPOINT or barrier.then is not AfterBarrier.CONTINUE
 
     @property
     def is_acknowledged(self) -> bool:

@@ -277,7 +277,8 @@ class Attempt:
             self.coordinator.manifest_failed(effect.checkpoint_id, str(error), self._now_ms)
             return
         # A crash from here on restores this snapshot, although nobody was told of it.
-        self._on_completed(Completed(effect.checkpoint_id, effect.folder))
+        if effect.is_recoverable:
+            self._on_completed(Completed(effect.checkpoint_id, effect.folder))
         self._written = effect.checkpoint_id
 
     @property

@@ -1,0 +1,108 @@
+"""Event time and row watermarks of one split."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK
+from engine.errors import ConfigError, FunctionError
+from engine.watermarks import bounded_out_of_orderness, event_times, monotonic
+
+NOON = 1_577_880_000_000_000
+
+
+def frame(times: list[int]) -> pl.DataFrame:
+    return pl.DataFrame({"t": times}, schema={"t": pl.Int64})
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pl.Series([datetime(2020, 1, 1, 12)], dtype=pl.Datetime("ns")),
+        pl.Series([datetime(2020, 1, 1, 12)], dtype=pl.Datetime("ms")),
+        pl.Series([datetime(2020, 1, 1, 12, tzinfo=UTC)]),
+        pl.Series([datetime(2020, 1, 1, 7, tzinfo=ZoneInfo("America/New_York"))]),
+    ],
+)
+def test_every_kind_of_time_is_the_same_moment(column: pl.Series) -> None:
+    assert event_times(pl.DataFrame({"t": column}), "t").to_list() == [NOON]
+
+
+def test_a_date_is_its_first_moment_in_utc() -> None:
+    dates = pl.DataFrame({"t": [date(1970, 1, 2)]})
+    assert event_times(dates, "t").to_list() == [86_400_000_000]
+
+
+@pytest.mark.parametrize(
+    ("unit", "value"), [("s", 7), ("ms", 7_000), ("us", 7_000_000), ("ns", 7_000_000_000)]
+)
+def test_an_integer_has_a_unit(unit: str, value: int) -> None:
+    assert event_times(frame([value]), "t", unit).to_list() == [7_000_000]
+
+
+def test_rows_in_order_have_no_row_watermark() -> None:
+    stamped = monotonic("t").start().stamp(frame([1, 2, 2, 3]))
+    assert stamped.columns == ["t", EVENT_TIME]
+
+
+def test_only_rows_behind_the_watermark_carry_it() -> None:
+    stamped = bounded_out_of_orderness(2, column="t").start().stamp(frame([10, 8, 7, 12, 9]))
+    assert stamped[ROW_WATERMARK].to_list() == [None, None, 8, None, 10]
+
+
+rows = st.lists(st.integers(-50, 50), min_size=1, max_size=30)
+
+
+@given(times=rows, bound=st.integers(0, 20), data=st.data())
+def test_batches_and_restores_change_nothing(times: list[int], bound: int, data: st.DataObject) -> None:
+    strategy = bounded_out_of_orderness(bound, column="t")
+    expected, highest = [], None
+    for time in times:
+        highest = time if highest is None else max(highest, time)
+        expected.append(highest - bound if time < highest - bound else None)
+    found: list[int | None] = []
+    watermarks = strategy.start()
+    while times:
+        cut = data.draw(st.integers(1, len(times)))
+        stamped = watermarks.stamp(frame(times[:cut]))
+        marks = stamped[ROW_WATERMARK] if ROW_WATERMARK in stamped.columns else [None] * cut
+        found, times = [*found, *marks], times[cut:]
+        watermarks = strategy.start(watermarks.watermark)
+    assert found == expected
+    assert watermarks.watermark == highest - bound
+
+
+def test_a_watermark_starts_below_every_time() -> None:
+    assert monotonic("t").start().watermark == MIN_TIME
+
+
+def test_lengths_of_time_are_written_in_any_way() -> None:
+    hour = 3_600_000_000
+    assert bounded_out_of_orderness("1h", "t").bound == hour
+    assert bounded_out_of_orderness(timedelta(hours=1), "t").bound == hour
+    assert monotonic("t", idle_after="1h").idle_after == hour
+
+
+def test_a_null_time_is_refused_with_the_row() -> None:
+    rows = pl.DataFrame({"t": [1, None], "flight": ["UA1", "UA2"]})
+    with pytest.raises(FunctionError, match="event time column 't' is null: row .*UA2"):
+        monotonic("t").start().stamp(rows)
+
+
+def test_a_column_that_is_no_time_is_refused() -> None:
+    with pytest.raises(ConfigError, match="is not a time: it has type String"):
+        event_times(pl.DataFrame({"t": ["noon"]}), "t")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"bound": -1}, {"bound": 0, "idle_after": 0}, {"bound": 0, "unit": "minutes"}]
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="got"):
+        bounded_out_of_orderness(column="t", **settings)  # type: ignore[arg-type]
