@@ -38,20 +38,27 @@ class FlightsJob:
         version: int = 1,
         parallelism: int = 1,
         days_per_second: float = 0,
+        bounded: bool = True,
         savepoint: Path | None = None,
         shadow: str | None = None,
     ) -> None:
         """Upload and start it; 0 days per second is as fast as it can."""
-        self.client = EngineClient(url)
+        self.client = EngineClient(url, timeout=PATIENCE_S)
         self.output = output.with_name(f"{output.name}@{shadow}") if shadow else output
         file = EXAMPLES / ("flights.py" if version == 1 else f"flights_v{version}.py")
         speed = str(days_per_second * DAY)
-        arguments = ("--output", str(output), "--speed", speed, "--bounded", "--no-points")
+        arguments = ["--output", str(output), "--speed", speed, "--no-points"]
+        if bounded:
+            arguments.append("--bounded")
         settings = {"headwater.sinks.shadow": shadow} if shadow else {}
         artifact = self.client.upload(file.name, file.read_bytes())
-        program = Program(artifact, arguments, parallelism, settings)
+        program = Program(artifact, tuple(arguments), parallelism, settings)
         path = None if savepoint is None else str(savepoint)
         self.id = self.client.run(RunRequest(program, savepoint_path=path))
+
+    def close(self) -> None:
+        """Close the connection; the job runs on."""
+        self.client.close()
 
     def wait_until_finished(self) -> None:
         """Wait for the end of the year."""
@@ -65,6 +72,16 @@ class FlightsJob:
     def wait_for_month(self, month: str) -> None:
         """Wait until a day of this month, e.g. 2013-03, has been written."""
         self.wait_for(lambda: any(self.output.glob(f"{month}/[!.]*.parquet")), f"rows of {month}")
+
+    def wait_for_event_time(self, moment: datetime) -> None:
+        """Wait until the engine says that everything before a moment is done."""
+        wanted = (moment - EPOCH) // timedelta(microseconds=1)
+
+        def reached() -> bool:
+            position = self.client.progress(self.id).event_time_us
+            return position is not None and position >= wanted
+
+        self.wait_for(reached, f"event time {moment}")
 
     def savepoint(self, target: Path) -> Path:
         """Take a savepoint; its folder."""

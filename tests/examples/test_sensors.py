@@ -89,7 +89,7 @@ def newest(server: PointServer) -> int:
 def test_sums_are_zero_and_the_factor_outlives_a_worker(
     cluster: LocalCluster, server: PointServer, control: socket.socket, tmp_path: Path
 ) -> None:
-    with EngineClient(cluster.url) as client:
+    with EngineClient(cluster.url, timeout=PATIENCE_S) as client:
         job = start(client, tmp_path / "sums", control)
         line, _ = control.accept()
         wait_for(lambda: amplified_by(server, 1.0, 0), "readings")
