@@ -183,9 +183,7 @@ class Extreme(Accumulator):
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn the values of single rows into partial columns."""
-        # Adding zero turns -0.0 into 0.0: equal values must not differ in their bits.
-        values = values + 0.0 if values.dtype.is_float() else values
-        return [values.cast(self._dtype).alias(self.name)]
+        return [_unsigned_zeros(values).cast(self._dtype).alias(self.name)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
@@ -195,3 +193,12 @@ class Extreme(Accumulator):
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         return frame.get_column(self.name)
+
+
+def _unsigned_zeros(values: pl.Series) -> pl.Series:
+    """Make -0.0 into 0.0: equal values must not differ in their bits."""
+    if not values.dtype.is_float():
+        return values
+    value = pl.col(values.name)
+    # Not `+ 0.0`, which Polars leaves out as doing nothing.
+    return values.to_frame().select(pl.when(value == 0).then(0.0).otherwise(value)).to_series()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations, pairwise
+from itertools import pairwise, permutations
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.aggregates import Partials
@@ -40,6 +40,7 @@ def bits(value):
 
 
 @given(st.lists(finite | everyday, max_size=40))
+@settings(deadline=None)
 def test_a_sum_is_the_exact_sum_rounded_once(values):
     try:
         expected = math.fsum(values)
@@ -49,6 +50,7 @@ def test_a_sum_is_the_exact_sum_rounded_once(values):
 
 
 @given(st.lists(anything | everyday, min_size=1, max_size=30), st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=50)
 def test_neither_order_nor_batches_change_a_bit(values, random):
     shuffled = random.sample(values, len(values))
     cuts = sorted(random.choices(range(len(values) + 1), k=3))

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import FunctionError, GraphError
@@ -31,6 +31,7 @@ def test_key_groups_are_what_stored_snapshots_hold(values, dtype, expected):
 
 
 @given(st.lists(st.integers(0, 127), min_size=1))
+@settings(deadline=None, max_examples=50)
 def test_a_wider_integer_column_keeps_its_key_groups(values):
     narrow = groups_of(values, pl.Int8)
     for dtype in (pl.UInt8, pl.Int16, pl.UInt32, pl.Int64, pl.UInt64):
@@ -49,6 +50,7 @@ def test_the_order_of_key_columns_matters():
 
 
 @given(st.lists(st.text(), min_size=1), st.integers(1, 2**15))
+@settings(deadline=None, max_examples=50)
 def test_a_batch_does_not_change_the_group_of_a_key(values, max_parallelism):
     together = groups_of(values, pl.String, max_parallelism).to_list()
     alone = [groups_of([value], pl.String, max_parallelism)[0] for value in values]
@@ -79,6 +81,7 @@ def test_a_key_that_cannot_be_compared_is_refused_when_the_graph_is_built(dtype)
 
 
 @given(st.integers(1, 64), st.integers(1, 512))
+@settings(deadline=None, max_examples=50)
 def test_ranges_cover_every_group_once_and_agree_with_subtasks(parallelism, max_parallelism):
     if parallelism > max_parallelism:
         return

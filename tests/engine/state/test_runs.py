@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.keygroups import KeyGroupRange
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.memory import MemoryBackend
-import functools
-import operator
 
 RUNS = StateDescriptor("runs", StateKind.RUNS, {"key": pl.Int64()}, {"n": pl.Int64()})
 SCHEMA = {"key_group": pl.UInt16, "key": pl.Int64, "slice_end": pl.Int64, "n": pl.Int64}
@@ -44,6 +45,7 @@ rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=5)
 
 
 @given(st.lists(rows, max_size=40))
+@settings(deadline=None, max_examples=50)
 def test_a_slice_is_the_sum_of_its_runs(batches):
     handle = opened(MemoryBackend(ALL))
     for batch in batches:
@@ -55,6 +57,7 @@ def test_a_slice_is_the_sum_of_its_runs(batches):
 
 
 @given(st.lists(rows, max_size=20), st.lists(rows, max_size=20))
+@settings(deadline=None, max_examples=50)
 def test_a_frozen_state_does_not_see_what_comes_later(before, after):
     backend = MemoryBackend(ALL)
     handle = opened(backend)
@@ -72,6 +75,7 @@ def test_a_frozen_state_does_not_see_what_comes_later(before, after):
 
 
 @given(st.lists(rows, max_size=20))
+@settings(deadline=None, max_examples=50)
 def test_the_canonical_table_does_not_tell_how_rows_were_batched(batches):
     def table(parts):
         backend = MemoryBackend(ALL)
