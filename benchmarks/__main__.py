@@ -25,16 +25,16 @@ from pathlib import Path
 
 import polars as pl
 import psutil
-from engine.testing.cluster import LocalCluster
 
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest
+from engine.testing.cluster import LocalCluster
 
 JOB = Path(__file__).with_name("keyed_sums.py")
 ROWS = 10_000_000
-WORKER = "engine.runtime.worker"
 SAMPLE_S = 0.05
+TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,11 @@ class Result:
 
 
 class PeakMemory:
-    """Samples the resident memory of all workers together."""
+    """Samples the resident memory of all workers of a cluster together."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: LocalCluster) -> None:
         self.peak_bytes = 0
+        self._cluster = cluster
         self._stop = threading.Event()
 
     @contextmanager
@@ -73,14 +74,13 @@ class PeakMemory:
 
     def _sample(self) -> None:
         while not self._stop.wait(SAMPLE_S):
-            used = sum(map(_resident_bytes, psutil.Process().children(recursive=True)))
+            used = sum(map(_resident_bytes, self._cluster.workers()))
             self.peak_bytes = max(self.peak_bytes, used)
 
 
 def _resident_bytes(process: psutil.Process) -> int:
     try:
-        is_worker = any(WORKER in part for part in process.cmdline())
-        return int(process.memory_info().rss) if is_worker else 0
+        return int(process.memory_info().rss)
     except psutil.Error:  # it ended between the listing and now
         return 0
 
@@ -104,16 +104,16 @@ def engine(rows: int, parallelism: int, base: Result) -> Result:
     """Run the job on a cluster of its own."""
     with tempfile.TemporaryDirectory(prefix="hw-bench-") as folder:
         output = Path(folder, "output")
-        memory = PeakMemory()
         with (
             LocalCluster(Path(folder, "home"), task_managers=1, slots=parallelism) as cluster,
-            EngineClient(cluster.url) as client,
-            memory.sampled(),
+            EngineClient(cluster.url, timeout=TIMEOUT_S) as client,
         ):
             arguments = ("--rows", str(rows), "--output", str(output))
             artifact = client.upload(JOB.name, JOB.read_bytes())
-            job_id = client.run(RunRequest(Program(artifact, arguments, parallelism)))
-            seconds = _finished(client, job_id)
+            memory = PeakMemory(cluster)
+            with memory.sampled():
+                job_id = client.run(RunRequest(Program(artifact, arguments, parallelism)))
+                seconds = _finished(client, job_id)
             completed = client.checkpoints(job_id).counts.completed
         _check(output, rows)
     name = f"headwater, parallelism {parallelism}"
@@ -128,7 +128,7 @@ def _finished(client: EngineClient, job_id: str) -> float:
     if job.state is not JobStatus.FINISHED:
         failures = client.job_failures(job_id)
         sys.exit(f"the job ended as {job.state}: {failures[0] if failures else 'no failure known'}")
-    return (job.timestamps["FINISHED"] - job.timestamps["RUNNING"]) / 1_000
+    return (job.timestamps[JobStatus.FINISHED] - job.timestamps[JobStatus.RUNNING]) / 1_000
 
 
 def _check(output: Path, rows: int) -> None:
