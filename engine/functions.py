@@ -20,10 +20,13 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
+import polars as pl
+
 from engine.elements import Micros
-from engine.errors import InternalError
+from engine.errors import FunctionError, InternalError
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.state.schema import TypeLike, as_type
+from engine.state.values import check_value_type, stored_value
 
 T = TypeVar("T")
 F = TypeVar("F", bound="StatefulFunction")
@@ -51,8 +54,8 @@ class ValueState(Generic[T]):
     @overload
     def __init__(self: ValueState[Any], type_: TypeLike, *, default: object = None) -> None: ...
     def __init__(self, type_: TypeLike, *, default: Any = None) -> None:
-        self.dtype = as_type(type_)
-        self.default = default
+        self.dtype = check_value_type(as_type(type_))
+        self.default = stored_value(default, self.dtype)
 
     def get(self) -> T:
         """The value of the current key, or the default."""
@@ -86,12 +89,14 @@ class BoundValueState(ValueState[T]):
 
     def __init__(
         self,
+        name: str,
         declared: ValueState[T],
         handle: ValueHandle,
         keys: Iterable[Key],
         current: CurrentKey,
     ) -> None:
         self.dtype, self.default = declared.dtype, declared.default
+        self._name = name
         self._handle = handle
         self._current = current
         self._values: dict[Key, Any] = handle.get_many(keys)
@@ -104,7 +109,12 @@ class BoundValueState(ValueState[T]):
 
     def set(self, value: T) -> None:
         """Set the value of the current key."""
-        self._values[self._current.key] = self._changes[self._current.key] = value
+        try:
+            stored = stored_value(value, self.dtype)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            msg = f"state {self._name!r} holds {self.dtype}: got {value!r}; convert it before set()"
+            raise FunctionError(msg) from error
+        self._values[self._current.key] = self._changes[self._current.key] = stored
 
     def clear(self) -> None:
         """Forget the value of the current key."""

@@ -90,7 +90,7 @@ class _StatefulOperator(Operator):
         distinct = dict.fromkeys(keys)
         return {
             name: BoundValueState(
-                declared[name], cast("ValueHandle", ctx.state(descriptor)), distinct, current
+                name, declared[name], cast("ValueHandle", ctx.state(descriptor)), distinct, current
             )
             for name, descriptor in self._descriptors.items()
         }

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine as hw
-from engine.errors import FunctionError, InternalError
+from engine.errors import FunctionError, GraphError, InternalError
 from engine.operators.keyed_process import CoProcess, KeyedProcess
 from engine.testing.harness import OperatorHarness
 
@@ -175,3 +175,38 @@ def test_event_time_cannot_be_changed():
     harness = OperatorHarness(operator, keys=["sensor"])
     with pytest.raises(FunctionError, match="changed event_time from 3 to 4"):
         harness.push([{"sensor": "door", "value": 1, "event_time": 3}])
+
+
+class Remembers(hw.KeyedProcessFunction):
+    ratio = hw.ValueState(float)
+    note = hw.ValueState(str, default="none")
+
+    def process(self, row, ctx):
+        before = self.ratio.get()
+        self.ratio.set(row["amount"])
+        yield {"account": repr((before, self.ratio.get())), "amount": row["amount"]}
+
+
+def remembers(restored=()):
+    schema = {"account": pl.String(), "amount": pl.Int64()}
+    operator = KeyedProcess(Remembers(), "Remembers", {"account": pl.String()}, schema)
+    return OperatorHarness(operator, keys=["account"], restored=restored)
+
+
+def test_a_value_is_read_as_a_snapshot_would_give_it_back():
+    first = remembers()
+    first.push([{"account": "a", "amount": 2}, {"account": "a", "amount": 3}])
+    second = remembers([first.snapshot()])
+    second.push([{"account": "a", "amount": 4}])
+    seen = [row["account"] for row in first.outputs["main"] + second.outputs["main"]]
+    assert seen == ["(None, 2.0)", "(2.0, 3.0)", "(3.0, 4.0)"]
+
+
+def test_a_value_that_the_state_cannot_hold_is_refused_at_its_row():
+    with pytest.raises(FunctionError, match="state 'ratio' holds Float64: got 'much'; convert it"):
+        remembers().push([{"account": "a", "amount": "much"}])
+
+
+def test_a_state_of_lists_is_refused_because_they_change_in_place():
+    with pytest.raises(GraphError, match="value state cannot hold List"):
+        hw.ValueState(pl.List(pl.Int64))

@@ -1,0 +1,44 @@
+"""Values of record state, as they come back from a snapshot.
+
+A function that sets 2 in a state of floats must read 2.0 at once, as it will after a restore: what
+it sees may not depend on where a crash or a batch ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from engine.errors import GraphError
+
+_INT64 = range(-(2**63), 2**63)
+
+
+def check_value_type(dtype: pl.DataType) -> pl.DataType:
+    """Refuse types whose values could be changed in place. Raises GraphError."""
+    if dtype.is_nested() or dtype in (pl.Object, pl.Null, pl.Categorical, pl.Enum):
+        msg = f"value state cannot hold {dtype}; use a number, text, a boolean or a time"
+        raise GraphError(msg)
+    return dtype
+
+
+def stored_value(value: Any, dtype: pl.DataType) -> Any:
+    """The value that a snapshot would give back. Raises TypeError, OverflowError.
+
+    >>> stored_value(2, pl.Float64()), stored_value(None, pl.String())
+    (2.0, None)
+    """
+    kind = type(value)
+    # The common cases by hand: a series of one value costs microseconds.
+    if (
+        value is None
+        or (dtype == pl.Float64 and kind is float)
+        or (dtype == pl.String and kind is str)
+    ):
+        return value
+    if dtype == pl.Int64 and kind is int and value in _INT64:
+        return value
+    if dtype == pl.Float64 and kind is int:
+        return float(value)
+    return pl.Series([value], dtype=dtype, strict=True)[0]
