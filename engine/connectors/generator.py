@@ -107,6 +107,11 @@ class SensorGenerator(GeneratorSource):
     door          closed (0.0) for five seconds, open (1.0) for five seconds
 
     A reading comes at most `disorder_ms` behind a later one.
+
+    >>> source = SensorGenerator(rate=4, disorder_ms=0, rows=4, paced=False)
+    >>> reader = source.open("pressure", None)
+    >>> [round(value, 9) for value in reader.poll(10, Micros(0)).frame["value"]]
+    [0.0, 1.0, 0.0, -1.0]
     """
 
     def __init__(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 import polars as pl
 import urllib3
@@ -90,9 +91,9 @@ class InfluxSink(Sink):
 
     def shadow(self, name: str) -> InfluxSink:
         """The same points in the measurement `<measurement>@<name>`."""
-        twin = object.__new__(InfluxSink)
-        twin.__dict__.update(self.__dict__, measurement=f"{self.measurement}@{name}")
-        return twin
+        beside = copy(self)
+        beside.measurement = f"{self.measurement}@{name}"
+        return beside
 
     def describe(self) -> Mapping[str, str]:
         """The measurement; never the token."""

@@ -23,8 +23,9 @@ from engine.connectors.contract import Json, Polled, SplitReader
 from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
 
-MIN_WAIT = 20_000
-"""µs between two polls that found nothing: rows come in small batches, not one wake-up each."""
+MIN_WAIT = 100_000
+"""µs from a poll that found nothing to the next one: a batch has a price, whatever its size, and
+nobody sees a tenth of a second."""
 
 END_WAIT = 1_000_000
 """µs between two polls at the end of a log that stays open."""
