@@ -33,6 +33,10 @@ RETRY_AFTER = Micros(10_000)
 """When to ask a split again that gave nothing and named no time: short against any latency
 that people notice, long against the cost of asking."""
 
+SHORTEST_PAUSE = Micros(1_000)
+"""Not sooner, even when a split wants it: at high speed rows are due one by one, and a batch of
+a millisecond costs as much as a batch of one row."""
+
 _NEVER = MAX_TIME
 
 
@@ -200,9 +204,8 @@ class SourceRun:
             split.idle, split.silent_since, split.again_at = False, None, MIN_TIME
             batch = Batch(frame if split.watermarks is None else split.watermarks.stamp(frame))
         else:
-            # Never at once: a split with nothing to give would be asked in a busy loop.
             wished = polled.retry_at if polled.retry_at is not None else now + RETRY_AFTER
-            split.again_at = Micros(max(wished, now + 1))
+            split.again_at = Micros(max(wished, now + SHORTEST_PAUSE))
             if split.silent_since is None:
                 split.silent_since = self._active(now)
         if polled.finished:

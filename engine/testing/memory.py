@@ -69,7 +69,8 @@ class _MemoryReader(SplitReader):
         self._at += rows.height
         left = min(readable, self._frame.height) - self._at
         finished = self._bounded and self._at == self._frame.height
-        retry_at = None if rows.height else Micros(self._at * self._every)
+        waits = left == 0 and self._at < self._frame.height
+        retry_at = Micros(self._at * self._every) if waits else None
         return Polled(rows if rows.height else None, retry_at, finished, left)
 
     @property

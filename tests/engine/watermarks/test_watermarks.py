@@ -60,7 +60,9 @@ rows = st.lists(st.integers(-50, 50), min_size=1, max_size=30)
 
 
 @given(times=rows, bound=st.integers(0, 20), data=st.data())
-def test_batches_and_restores_change_nothing(times: list[int], bound: int, data: st.DataObject) -> None:
+def test_batches_and_restores_change_nothing(
+    times: list[int], bound: int, data: st.DataObject
+) -> None:
     strategy = bounded_out_of_orderness(bound, column="t")
     expected, highest = [], None
     for time in times:
@@ -91,7 +93,7 @@ def test_lengths_of_time_are_written_in_any_way() -> None:
 
 def test_a_null_time_is_refused_with_the_row() -> None:
     rows = pl.DataFrame({"t": [1, None], "flight": ["UA1", "UA2"]})
-    with pytest.raises(FunctionError, match="event time column 't' is null: row .*UA2"):
+    with pytest.raises(FunctionError, match=r"event time column 't' is null: row .*UA2"):
         monotonic("t").start().stamp(rows)
 
 
