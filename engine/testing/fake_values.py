@@ -157,9 +157,7 @@ def _subtask(
 ) -> SubtaskDetails:
     busy = 100 + 50 * index
     totals = TaskTotals(
-        read_bytes=0 if source else 1_606_443,
         read_records=0 if source else 55_127,
-        write_bytes=1_606_443 if source else 0,
         write_records=55_127 if source else 0,
         busy_ms=2_537,
         backpressured_ms=11,
@@ -172,7 +170,12 @@ def _subtask(
         task_manager_id=MANAGERS[index % len(MANAGERS)],
         start_ms=start_ms,
         end_ms=end_ms,
-        status_ms={TaskStatus.DEPLOYING: 40, TaskStatus.RUNNING: 50_000},
+        status_ms={
+            TaskStatus.SCHEDULED: 30,
+            TaskStatus.DEPLOYING: 40,
+            TaskStatus.INITIALIZING: 20,
+            TaskStatus.RUNNING: 50_000,
+        },
         totals=totals,
         metrics={
             "numRecordsIn": totals.read_records,

@@ -59,13 +59,14 @@ class TaskStatus(StrEnum):
 class TaskTotals:
     """What a subtask did since its attempt began."""
 
-    read_bytes: int = 0
     read_records: int = 0
-    write_bytes: int = 0
     write_records: int = 0
     busy_ms: int = 0
     backpressured_ms: int = 0
     idle_ms: int = 0
+    read_bytes: int | None = None
+    """None: not measured, as rows that stay in a process have no size on a wire."""
+    write_bytes: int | None = None
     complete: bool = True
     """False while a running subtask has not reported yet: the numbers are then a lower bound."""
 

@@ -38,13 +38,20 @@ def vertex_span(vertex: VertexDetails) -> tuple[int, int]:
 
 
 def totals_of(subtasks: Sequence[SubtaskDetails]) -> dict[str, object]:
-    """What subtasks did together, under Flink's names."""
-    complete = all(subtask.totals.complete for subtask in subtasks)
+    """What subtasks did together, under Flink's names; not `complete` is a lower bound."""
+    reported = all(subtask.totals.complete for subtask in subtasks)
     summed = Counter[str]()
     for subtask in subtasks:
         summed.update(_numbers(subtask))
+    read = reported and all(subtask.totals.read_bytes is not None for subtask in subtasks)
+    written = reported and all(subtask.totals.write_bytes is not None for subtask in subtasks)
     body: dict[str, object] = {}
-    for name in ("read-bytes", "write-bytes", "read-records", "write-records"):
+    for name, complete in (
+        ("read-bytes", read),
+        ("write-bytes", written),
+        ("read-records", reported),
+        ("write-records", reported),
+    ):
         body |= {name: summed[name], f"{name}-complete": complete}
     times = ("accumulated-backpressured-time", "accumulated-idle-time")
     body |= {name: summed[name] for name in times}
@@ -142,9 +149,9 @@ def _aggregated(subtasks: Sequence[SubtaskDetails]) -> dict[str, object]:
 def _numbers(subtask: SubtaskDetails) -> dict[str, int]:
     totals = subtask.totals
     return {
-        "read-bytes": totals.read_bytes,
+        "read-bytes": totals.read_bytes or 0,
         "read-records": totals.read_records,
-        "write-bytes": totals.write_bytes,
+        "write-bytes": totals.write_bytes or 0,
         "write-records": totals.write_records,
         "accumulated-backpressured-time": totals.backpressured_ms,
         "accumulated-idle-time": totals.idle_ms,
