@@ -89,7 +89,7 @@ class LocalCluster:
         self._children("")
         process = self._running()
         process.kill()
-        process.wait()
+        _reap(process)
         return process.pid
 
     def restart_job_manager(self) -> None:
@@ -123,9 +123,7 @@ class LocalCluster:
             process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
-        if process.stdin:
-            process.stdin.close()
+        _reap(process)
         wait_until(lambda: not self.left_over(), "every process is gone", END_TIMEOUT_S)
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -159,9 +157,7 @@ class LocalCluster:
         return process.pid
 
 
-def wait_until(
-    look: Callable[[], T | None], what: str, timeout: float = START_TIMEOUT_S
-) -> T:
+def wait_until(look: Callable[[], T | None], what: str, timeout: float = START_TIMEOUT_S) -> T:
     """Look again and again until there is something; raise TimeoutError when there is not."""
     pause = threading.Event()
     deadline = monotonic() + timeout
@@ -171,6 +167,12 @@ def wait_until(
             raise TimeoutError(msg)
         pause.wait(LOOK_S)
     return found
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    process.wait()
+    if process.stdin:
+        process.stdin.close()
 
 
 def _command(process: psutil.Process) -> str:
