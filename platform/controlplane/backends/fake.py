@@ -75,6 +75,8 @@ class FakeEngine:
     away: bool = False
     refuses_restore: str = ""
     """When set, no job starts from a savepoint, for this reason."""
+    refuses_artifact: tuple[str, str] = ("", "")
+    """Part of a name and a reason: no artifact whose id has that part is started."""
     calls: list[str] = field(default_factory=list)
     _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
     _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
@@ -129,6 +131,9 @@ class FakeEngine:
             msg = f"job {request.engine_job_id} has been submitted already"
             raise EngineRefused(msg)
         self._parse(request.artifact_id)
+        part, reason = self.refuses_artifact
+        if part and part in request.artifact_id:
+            raise EngineRefused(reason)
         if request.savepoint_path:
             self._check_restore(request.savepoint_path)
         tasks = 2 * request.parallelism

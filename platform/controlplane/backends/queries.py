@@ -47,6 +47,11 @@ class ClusterView:
     """Why it does not answer."""
 
     @property
+    def engine(self) -> str:
+        """Which engine, with its version."""
+        return f"{self.kind} {self.version.removeprefix('headwater-')}".strip()
+
+    @property
     def slots(self) -> int:
         """Slots of all task managers."""
         return sum(row.slots for row in self.task_managers)

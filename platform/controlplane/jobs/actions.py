@@ -159,7 +159,7 @@ def newest_version(job: Job) -> JobVersion:
 
 def _check_name(name: str) -> None:
     try:
-        Job._meta.get_field("name").run_validators(name)
+        Job._meta.get_field("name").clean(name, None)
     except ValidationError:
         msg = (
             f"job name {name[:64]!r} cannot be used: "

@@ -75,8 +75,16 @@ def _check_syntax(name: str, content: bytes) -> None:
         raise invalid(msg, FIELD) from None
 
 
+def is_whole(path: Path, checksum: str) -> bool:
+    """Whether the kept file is there and is what was uploaded."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == checksum
+
+
 def _keep(path: Path, content: bytes) -> None:
-    if path.exists():
+    if is_whole(path, path.name):
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".")

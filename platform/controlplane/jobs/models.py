@@ -29,7 +29,7 @@ class Job(models.Model):
     name = models.CharField(
         max_length=64,
         unique=True,
-        validators=[RegexValidator(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")],
+        validators=[RegexValidator(r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?\Z")],
     )
     team = models.ForeignKey("access.Team", on_delete=models.PROTECT, related_name="jobs")
     cluster = models.ForeignKey("backends.Cluster", on_delete=models.PROTECT, related_name="jobs")

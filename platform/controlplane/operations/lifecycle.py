@@ -52,6 +52,11 @@ def release(operation: Operation) -> None:
     held.update(lease_until=None, lease_token="")
 
 
+def break_lease(operation_id: uuid.UUID) -> None:
+    """Free an operation whose worker, in this very process, came to a fault."""
+    Operation.objects.filter(pk=operation_id, state__in=UNFINISHED).update(lease_until=None)
+
+
 def enter(operation: Operation, step: Step, now: datetime) -> None:
     """Begin a step: its time runs from now. Raises LeaseLost."""
     _set(

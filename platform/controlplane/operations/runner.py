@@ -37,10 +37,14 @@ LEASE_S = 60.0
 """Longer than any one call to an engine may take."""
 TURN_STEPS = 20
 """Steps in one turn of a worker: more than any kind has, so only a fault in a kind can reach it."""
+QUICK_LOOKS, SLOWER = 20, 4
+"""What is not there after so many looks is looked at so many times less often."""
+FAULT_DELAY = timedelta(seconds=5)
 AWAY_DELAYS_S = (0.5, 1.0, 2.0, 3.0, 5.0)
 
 Probe = Callable[[str], None]
-"""Called with a point's name: `act`, `acted`, `recorded`. Tests end the worker there."""
+"""Called with a point's name: `act`, `acted`, `recording` (not committed yet), `recorded`; tests
+end the worker there."""
 
 
 def no_probe(_point: str) -> None:
@@ -54,12 +58,30 @@ def advance(
     operation = lifecycle.take(operation_id, clock(), LEASE_S)
     if operation is None:
         return None
+    # No `finally`: a worker that is killed does not come to release its lease either.
     try:
-        return _turn(operation, clock, probe)
+        again_s = _turn(operation, clock, probe)
     except lifecycle.LeaseLost:
-        return None
-    finally:
-        lifecycle.release(operation)
+        again_s = None
+    lifecycle.release(operation)
+    return again_s
+
+
+def stumble(operation_id: uuid.UUID, fault: Exception, now: datetime) -> None:
+    """Note that bringing the operation on raised what no step may raise: a fault of ours.
+
+    The sweep tries again until the step's deadline; then the operation fails and says so.
+    """
+    lifecycle.break_lease(operation_id)
+    operation = lifecycle.take(operation_id, now, LEASE_S)
+    if operation is None:
+        return
+    sentence = f"fault in step {operation.step}: {type(fault).__name__}: {fault}"
+    if now >= operation.deadline:
+        lifecycle.fail(operation, sentence, now)
+    else:
+        lifecycle.postpone(operation, sentence[:500], now + FAULT_DELAY)
+    lifecycle.release(operation)
 
 
 def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> float | None:
@@ -72,11 +94,13 @@ def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> 
         probe("acted")
         context = replace(context, now=clock())
         if isinstance(outcome, Wait):
-            until = context.now + timedelta(seconds=outcome.seconds)
+            pause_s = outcome.seconds * (1 if operation.attempt < QUICK_LOOKS else SLOWER)
+            until = context.now + timedelta(seconds=pause_s)
             lifecycle.postpone(operation, outcome.text, until)
-            return outcome.seconds
+            return pause_s
         with transaction.atomic():
             ended = _record(kind, context, outcome)
+            probe("recording")
         probe("recorded")
         if ended:
             return None

@@ -45,6 +45,8 @@ def start_operation(
     with transaction.atomic():
         if earlier := Operation.objects.filter(idempotency_key=key).first():
             return _same(earlier, kind, job)
+        # As it is now, not as it was when the page was made.
+        job = Job.objects.select_for_update().select_related("team", "cluster").get(pk=job.pk)
         kind.check(job, asked)
         scope = kind.scope(job, asked)
         _make_room(kind, scope, actor, at)

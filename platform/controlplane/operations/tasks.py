@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from celery import shared_task
 from django.db import transaction
@@ -29,21 +29,30 @@ OVERDUE = timedelta(seconds=3)
 @shared_task(name="controlplane.operations.tasks.advance")
 def advance(operation_id: str) -> None:
     """Bring one operation on."""
-    again_s = runner.advance(uuid.UUID(operation_id), timezone.now)
+    key = uuid.UUID(operation_id)
+    try:
+        again_s = runner.advance(key, timezone.now)
+    except Exception as fault:
+        runner.stumble(key, fault, timezone.now())
+        raise
     if again_s is not None:
-        send(uuid.UUID(operation_id), again_s)
+        send(key, again_s)
 
 
 @shared_task(name="controlplane.operations.tasks.sweep")
 def sweep() -> None:
     """Send every operation again that nobody is bringing on."""
-    now = timezone.now()
+    for operation_id in forgotten(timezone.now()):
+        send(operation_id)
+
+
+def forgotten(now: datetime) -> list[uuid.UUID]:
+    """Operations that should have gone on by now, and that no worker has."""
     free = Q(lease_until=None) | Q(lease_until__lte=now)
-    forgotten = Operation.objects.filter(
+    late = Operation.objects.filter(
         free, state__in=lifecycle.UNFINISHED, not_before__lte=now - OVERDUE
     )
-    for operation_id in forgotten.values_list("pk", flat=True):
-        send(operation_id)
+    return list(late.values_list("pk", flat=True))
 
 
 def send_on_commit(operation_id: uuid.UUID) -> None:

@@ -81,7 +81,7 @@ class CheckpointHistory:
         return next((line for line in self.lines if line.status == "completed"), None)
 
 
-def checkpoint_history(job: Job, limit: int = 100) -> CheckpointHistory:
+def checkpoint_history(job: Job, limit: int = 60) -> CheckpointHistory:
     """The newest checkpoints of a job's live runs, across engines and attempts."""
     rows = Checkpoint.objects.filter(run__job=job, run__purpose="live")
     counts = rows.aggregate(

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             name='Job',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')])),
+                ('name', models.CharField(max_length=64, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9]([a-z0-9-]*[a-z0-9])?\\Z')])),
                 ('desired_state', models.CharField(choices=[('running', 'Running'), ('stopped', 'Stopped')], default='stopped', max_length=16)),
                 ('settings', models.JSONField(default=dict)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

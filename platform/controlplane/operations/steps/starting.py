@@ -7,6 +7,7 @@ from typing import Any
 from controlplane.backends.contract import SETTING_SHADOW, EngineJob, Start
 from controlplane.backends.errors import UnknownJob
 from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.artifacts import is_whole
 from controlplane.jobs.models import JobVersion, Run
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
@@ -21,8 +22,8 @@ def upload(context: Context) -> Outcome:
 
 def upload_version(context: Context, version: JobVersion) -> Outcome:
     """Give the engine the artifact of `version`; again does no harm."""
-    if not version.artifact.exists():
-        msg = f"the file of {version} is gone from {version.artifact.parent}: upload it again"
+    if not is_whole(version.artifact, version.checksum):
+        msg = f"the file of {version} is gone or was altered: {version.artifact}; upload it again"
         raise StepFailed(msg)
     return Done({"artifact": context.engine.upload(version.filename, version.artifact)})
 

@@ -1,0 +1,147 @@
+"""How a replay is doing, from samples alone."""
+
+from __future__ import annotations
+
+import pytest
+from controlplane.replay.progress import Sample, assess, has_caught_up, percent, thin
+from hypothesis import given
+from hypothesis import strategies as st
+
+DAY_MS = 86_400_000
+
+
+def play(
+    seconds: int, replay_speed: float, live_speed: float, gap_ms: int, pending: int | None = None
+) -> list[Sample]:
+    """A replay that begins `gap_ms` behind, a sample each second."""
+    return [
+        Sample(
+            wall_ms=second * 1000,
+            replay_ms=int(second * 1000 * replay_speed),
+            live_ms=int(second * 1000 * live_speed) + gap_ms,
+            pending_rows=pending,
+        )
+        for second in range(seconds)
+    ]
+
+
+def test_speed_is_event_time_per_wall_time():
+    found = assess(play(10, replay_speed=40.0, live_speed=1.0, gap_ms=DAY_MS))
+
+    assert (found.speed, found.live_speed) == (pytest.approx(40.0), pytest.approx(1.0))
+
+
+def test_a_steady_replay_meets_live_when_the_gap_is_closed():
+    found = assess(play(10, replay_speed=41.0, live_speed=1.0, gap_ms=4_000_000))
+
+    left_s = found.gap_ms / 1000 / 40
+    assert found.eta_low_s == pytest.approx(left_s)
+    assert found.eta_high_s == pytest.approx(left_s)
+    assert found.note == ""
+
+
+def test_a_wavering_replay_has_a_wider_range():
+    slow = play(8, replay_speed=11.0, live_speed=1.0, gap_ms=DAY_MS)
+    last = slow[-1]
+    fast = [
+        Sample(last.wall_ms + s * 1000, last.replay_ms + s * 31_000, last.live_ms + s * 1000)
+        for s in range(1, 8)
+    ]
+    found = assess(slow + fast)
+
+    assert found.eta_low_s < found.eta_high_s
+    assert found.eta_high_s == pytest.approx(found.gap_ms / 1000 / 10, rel=0.2)
+
+
+@pytest.mark.parametrize(("speed", "live"), [(1.0, 1.0), (0.5, 1.0)])
+def test_a_replay_no_faster_than_live_never_meets_it(speed, live):
+    found = assess(play(10, speed, live, DAY_MS))
+
+    assert (found.eta_low_s, found.eta_high_s) == (None, None)
+    assert found.note.startswith("not catching up: it plays")
+
+
+def test_a_replay_that_stands_still_says_so():
+    found = assess(play(10, 0.0, 1.0, DAY_MS))
+
+    assert found.note == "not catching up: its event time stands still"
+
+
+def test_it_has_caught_up_when_the_gap_is_what_live_covers_in_five_seconds():
+    assert has_caught_up(play(5, 1.0, 1.0, gap_ms=5_000))
+    assert not has_caught_up(play(5, 1.0, 1.0, gap_ms=5_001))
+
+
+def test_the_rule_fits_a_job_that_plays_a_day_in_a_second():
+    assert has_caught_up(play(5, 86_400.0, 86_400.0, gap_ms=5 * DAY_MS))
+    assert not has_caught_up(play(5, 86_400.0, 86_400.0, gap_ms=6 * DAY_MS))
+
+
+def test_it_has_caught_up_when_nothing_is_left_to_read():
+    assert has_caught_up(play(3, 1.0, 1.0, gap_ms=DAY_MS, pending=0))
+    assert not has_caught_up(play(3, 1.0, 1.0, gap_ms=DAY_MS, pending=1))
+
+
+def test_two_samples_are_not_enough():
+    assert not has_caught_up(play(2, 1.0, 1.0, gap_ms=0, pending=0))
+
+
+def test_one_bad_sample_among_the_last_three_is_enough_to_wait():
+    samples = play(4, 1.0, 1.0, gap_ms=0)
+    behind = Sample(4_000, 0, DAY_MS)
+
+    assert not has_caught_up([*samples[:3], behind, samples[3]])
+
+
+def test_a_replay_that_has_not_reported_has_not_caught_up():
+    silent = [Sample(second * 1000, None, None, 0) for second in range(5)]
+
+    assert not assess(silent).caught_up
+    assert assess(silent).eta_low_s is None
+
+
+def test_a_live_job_that_has_stopped_is_caught_up_with_at_its_position():
+    assert has_caught_up(play(5, 0.0, 0.0, gap_ms=0))
+    assert not has_caught_up(play(5, 0.0, 0.0, gap_ms=1))
+
+
+def test_nothing_is_known_of_no_samples():
+    found = assess([])
+
+    assert (found.speed, found.gap_ms, found.caught_up) == (None, None, False)
+
+
+times = st.integers(0, 10**13) | st.none()
+samples = st.lists(
+    st.builds(Sample, st.integers(0, 10**6), times, times, st.integers(0, 10) | st.none()),
+    max_size=30,
+).map(lambda found: sorted(found, key=lambda sample: sample.wall_ms))
+
+
+@given(samples)
+def test_no_samples_give_a_negative_or_infinite_figure(found_samples):
+    found = assess(found_samples)
+
+    for seconds in (found.eta_low_s, found.eta_high_s):
+        assert seconds is None or 0.0 <= seconds < float("inf")
+    if found.eta_low_s is not None:
+        assert found.eta_low_s <= found.eta_high_s
+    if found.caught_up:
+        assert found.eta_low_s is None
+
+
+@pytest.mark.parametrize(
+    ("replay_ms", "live_ms", "wanted"),
+    [(0, 100, 0.0), (50, 100, 50.0), (100, 100, 100.0), (120, 100, 100.0), (-5, 100, 0.0)],
+)
+def test_percent_is_the_part_of_the_way_to_live(replay_ms, live_ms, wanted):
+    assert percent(0, Sample(0, replay_ms, live_ms)) == wanted
+
+
+def test_a_long_history_is_thinned_and_keeps_both_ends():
+    points = [[at, at, at] for at in range(1_001)]
+    kept = thin(points, most=100)
+
+    assert len(kept) <= 100
+    assert (kept[0], kept[-1]) == (points[0], points[-1])
+    assert kept == sorted(kept)

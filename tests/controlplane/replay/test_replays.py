@@ -1,0 +1,209 @@
+"""Replays: started beside the live job, followed, abandoned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from controlplane.access.errors import Refused
+from controlplane.backends.errors import EngineRefused
+from controlplane.jobs import actions as jobs
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import Run, RunState
+from controlplane.operations import runner
+from controlplane.operations.models import Operation
+from controlplane.replay.actions import abandon_replay, record_sample, start_replay
+from controlplane.replay.models import Replay
+from controlplane.replay.preflight import preflight
+from controlplane.snapshots.actions import request_savepoint
+from controlplane.snapshots.models import Savepoint
+
+
+@pytest.fixture
+def savepoint(running, alice, drive):
+    drive(request_savepoint(running, alice))
+    return Savepoint.objects.get()
+
+
+@pytest.fixture
+def version_2(running, alice):
+    return jobs.add_version(running, alice, "flights_v2.py", b"import engine as hw\n")
+
+
+@pytest.fixture
+def replay(savepoint, version_2, alice, drive):
+    started, operation = start_replay(savepoint, version_2, alice, 2)
+    assert drive(operation).error == ""
+    started.refresh_from_db()
+    return started
+
+
+def test_it_runs_beside_the_live_job_with_shadow_sinks(replay, running, engine, savepoint):
+    request = engine.jobs[replay.run.engine_job_id].request
+    assert request.settings["headwater.sinks.shadow"] == "r-1"
+    assert request.settings["pipeline.name"] == "flights@r-1"
+    assert request.savepoint_path == savepoint.location
+    assert request.parallelism == 2
+    live = running.runs.get(purpose=Run.Purpose.LIVE)
+    assert live.state == RunState.RUNNING
+    assert "headwater.sinks.shadow" not in engine.jobs[live.engine_job_id].request.settings
+
+
+def test_it_begins_at_the_savepoints_position(replay, savepoint):
+    assert replay.status == Replay.Status.REPLAYING
+    assert replay.event_time_start == savepoint.event_time
+    assert replay.started_at is not None
+
+
+def test_replays_are_numbered_over_all_jobs(replay, savepoint, version_2, alice):
+    second, _ = start_replay(savepoint, version_2, alice, 1)
+
+    assert (replay.name, second.name, str(second)) == ("r-1", "r-2", "flights@r-2")
+
+
+def test_the_same_key_is_the_same_replay(savepoint, version_2, alice):
+    first = start_replay(savepoint, version_2, alice, 1, "click")
+    again = start_replay(savepoint, version_2, alice, 1, "click")
+
+    assert first == again
+    assert Replay.objects.count() == 1
+
+
+def test_one_that_does_not_fit_fails_with_the_reason_and_leaves_nothing(
+    savepoint, version_2, alice, engine, drive
+):
+    engine.refuses_restore = "operator daily-2 is not in the savepoint"
+    replay, operation = start_replay(savepoint, version_2, alice, 1)
+    drive(operation)
+
+    replay.refresh_from_db()
+    assert (replay.status, replay.failure) == (Replay.Status.FAILED, engine.refuses_restore)
+    assert replay.run.state == RunState.FAILED
+    assert len(engine.jobs) == 1
+
+
+def test_one_that_finds_no_slots_is_taken_back(savepoint, version_2, alice, engine, drive):
+    engine.slots = 2
+    replay, operation = start_replay(savepoint, version_2, alice, 4)
+    ended = drive(operation)
+
+    replay.refresh_from_db()
+    assert ended.error == "gave up after 120 s: flights@r-1 waits for 4 slots, 1 free"
+    assert replay.status == Replay.Status.FAILED
+    assert engine.jobs[replay.run.engine_job_id].status.state == "CANCELED"
+
+
+def test_abandoning_ends_the_replay_and_not_the_job(replay, alice, drive, running, engine):
+    operation = drive(abandon_replay(replay, alice))
+
+    replay.refresh_from_db()
+    assert operation.text == "flights@r-1 is abandoned"
+    assert replay.status == Replay.Status.ABANDONED
+    assert replay.run.state == RunState.CANCELED
+    assert running.runs.get(purpose="live").state == RunState.RUNNING
+    with pytest.raises(Refused, match="has ended already"):
+        abandon_replay(replay, alice)
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_replay_can_be_abandoned_while_it_starts(
+    savepoint, version_2, alice, engine, drive, clock, turns
+):
+    engine.slots = 0
+    replay, starting = start_replay(savepoint, version_2, alice, 1)
+    for _ in range(turns):
+        runner.advance(starting.pk, clock)
+    drive(abandon_replay(replay, alice))
+
+    replay.refresh_from_db()
+    starting.refresh_from_db()
+    assert replay.status == Replay.Status.ABANDONED
+    assert starting.state == Operation.State.CANCELLED
+    assert all(
+        job.status.has_ended for job in engine.jobs.values() if job.status.name == "flights@r-1"
+    )
+
+
+def test_samples_become_speed_eta_and_a_line_of_the_chart(replay, clock):
+    live = replay.event_time_start + timedelta(days=10)
+    for second in range(5):
+        at = replay.event_time_start + timedelta(hours=second)
+        record_sample(replay, clock(), at, live + timedelta(seconds=second), 1_000)
+        clock.advance(1)
+
+    replay.refresh_from_db()
+    assert replay.speed == pytest.approx(3_600)
+    assert replay.event_time_now == replay.event_time_start + timedelta(hours=4)
+    assert replay.eta_low <= replay.eta_high
+    assert replay.eta_low == pytest.approx(
+        clock.now + timedelta(seconds=236 * 3_600 / 3_599 - 1), abs=timedelta(seconds=1)
+    )
+    assert len(replay.history) == 5
+
+
+def test_it_is_caught_up_after_three_samples_without_pending_rows(replay, clock):
+    for _ in range(3):
+        record_sample(replay, clock(), replay.event_time_start, replay.event_time_start, 0)
+        clock.advance(1)
+
+    replay.refresh_from_db()
+    assert replay.status == Replay.Status.CAUGHT_UP
+    assert replay.caught_up_at == clock() - timedelta(seconds=1)
+
+
+def test_a_slow_replay_says_that_it_does_not_catch_up(replay, clock):
+    start = replay.event_time_start
+    for second in range(5):
+        live = start + timedelta(days=9, seconds=2 * second)
+        record_sample(replay, clock(), start + timedelta(seconds=second), live, 5)
+        clock.advance(1)
+
+    replay.refresh_from_db()
+    assert replay.note == "not catching up: it plays 1.0× real time, the live job 2.0×"
+    assert (replay.eta_low, replay.eta_high) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("FAILED", "failed"), ("LOST", "failed"), ("FINISHED", "finished"), ("CANCELED", "abandoned")],
+)
+def test_a_replay_follows_the_end_of_its_run(replay, clock, state, status):
+    runs.observe(replay.run, state, clock(), failure="division by zero in daily")
+
+    replay.refresh_from_db()
+    assert replay.status == status
+    if status == "failed":
+        assert replay.failure == "division by zero in daily"
+
+
+def test_the_preflight_shows_each_operator(savepoint, version_2, engine):
+    found = preflight(savepoint, version_2, 2)
+    assert found.ok
+    assert [(row.uid, row.outcome) for row in found.rows] == [("daily", "restored")]
+
+    engine.refuses_restore = "state panes: stored int, wanted text"
+    found = preflight(savepoint, version_2, 2)
+    assert not found.ok
+    assert found.refusals == ["state panes: stored int, wanted text"]
+
+
+def test_a_preflight_of_a_file_that_builds_no_graph_says_why(savepoint, version_2, engine):
+    engine.fail("preflight", EngineRefused("column delay is missing"))
+    with pytest.raises(Refused, match="column delay is missing"):
+        preflight(savepoint, version_2, 1)
+
+
+def test_a_savepoint_that_is_not_complete_cannot_be_replayed(savepoint, version_2, alice):
+    Savepoint.objects.update(status="creating")
+    savepoint.refresh_from_db()
+
+    with pytest.raises(Refused, match="it is being taken; choose a complete one"):
+        start_replay(savepoint, version_2, alice, 1)
+
+
+def test_viewers_and_strangers_start_and_end_no_replay(replay, savepoint, version_2, bob, mallory):
+    for person in (bob, mallory):
+        with pytest.raises(Refused, match="needs the operator role"):
+            start_replay(savepoint, version_2, person, 1)
+        with pytest.raises(Refused, match="needs the operator role"):
+            abandon_replay(replay, person)
