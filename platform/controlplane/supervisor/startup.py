@@ -22,7 +22,7 @@ from controlplane.supervisor.children import Child
 from controlplane.supervisor.layout import CHECKOUT, Layout
 from controlplane.supervisor.programs import Program
 
-START_WITHIN_S = 60.0
+START_WITHIN_S = 120.0
 END_WITHIN_S = 8.0
 REDIS_END_WITHIN_S = 3.0
 

@@ -17,11 +17,11 @@ from controlplane.metrics.store import series_store
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
 from django.utils import timezone
-from engine.testing.fake_service import FakeService
 
 from engine.rest.app import create_app
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest
+from engine.testing.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
