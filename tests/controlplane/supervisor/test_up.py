@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -11,10 +12,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from controlplane.supervisor.ports import choose
 from controlplane.supervisor.redis_server import redis_binary
+from django.utils import timezone
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 pytestmark = [
     pytest.mark.integration,
@@ -39,6 +44,7 @@ class Up:
         self.ports = [choose(23_000, "--port", search=True, used=used) for _ in range(3)]
         self.process = self.start()
         self.said = []
+        self.cookie = None
 
     def arguments(self):
         names = ("--port", "--engine-port", "--control-port")
@@ -139,6 +145,23 @@ def test_a_program_that_is_killed_comes_back(up):
     eventually(lambda: _answers(up))
 
 
+def test_a_socket_outlives_the_redis_server(up):
+    with _socket(up) as socket:
+        socket.send(json.dumps({"op": "sub", "topics": {"fleet": None}}))
+        assert _hear(socket, "snap")["d"]["sum"]["engine"] == "ok"
+        _hear(socket, "patch")  # the collector looks every second
+        up.child("redis.sock").kill()
+        up.wait_for("redis ended (killed by SIGKILL)")
+        killed_ms = timezone.now().timestamp() * 1000
+        while _hear(socket, "patch", "snap")["ts"] < killed_ms + 1_000:
+            pass
+
+
+def test_a_page_of_another_port_cannot_open_a_socket(up):
+    with pytest.raises(InvalidStatus, match="403"), _socket(up, origin="http://127.0.0.1:1"):
+        pass
+
+
 def test_a_second_one_in_the_same_home_is_refused(up):
     second = subprocess.run(
         [sys.executable, "manage.py", "up", *up.arguments()],
@@ -196,6 +219,29 @@ def _replaced(up, words, before):
         return up.child(words).pid != before.pid
     except (StopIteration, psutil.NoSuchProcess):
         return False
+
+
+def _socket(up, origin=None):
+    """A browser's socket, with the cookie that the printed link gives."""
+    base = f"http://127.0.0.1:{up.ports[0]}"
+    if up.cookie is None:
+        link = next(line for line in up.said if line.startswith("READY ")).split()[1]
+        with httpx.Client(follow_redirects=True) as browser:
+            assert browser.get(link).status_code == 200
+            up.cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    return connect(
+        f"{base.replace('http', 'ws')}/ws/",
+        origin=origin or base,
+        additional_headers={"Cookie": up.cookie},
+    )
+
+
+def _hear(socket, *kinds):
+    """The next message of one of these kinds."""
+    while True:
+        message = json.loads(socket.recv(timeout=PATIENCE_S))
+        if message["k"] in kinds:
+            return message
 
 
 def _answers(up):
