@@ -20,6 +20,8 @@ REQUESTS: dict[str, tuple[str, str, int]] = {
 }
 """Capture to the method, path and status code of its request."""
 
+OURS = "headwater"
+
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -36,7 +38,10 @@ def shape(document: object) -> dict[str, set[str]]:
 
 
 def differences(ours: object, flinks: object) -> set[str]:
-    """What a parser of Flink's document would stumble over in ours, or not find, or find new."""
+    """What a parser of Flink's document would stumble over in ours, or not find, or find new.
+
+    What we add under a key `headwater` is left out: Flink's parsers ignore keys they do not know.
+    """
     mine, theirs = shape(ours), shape(flinks)
     missing = {f"missing {path}" for path in theirs.keys() - mine.keys()}
     extra = {f"extra {path}" for path in mine.keys() - theirs.keys()}
@@ -52,6 +57,8 @@ def _walk(value: object, path: str, found: defaultdict[str, set[str]]) -> None:
     match value:
         case dict():
             for key, inner in value.items():
+                if key == OURS:
+                    continue
                 _walk(inner, f"{path}.{'*' if _ID.fullmatch(key) else key}", found)
         case list():
             for inner in value:

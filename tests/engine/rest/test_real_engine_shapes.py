@@ -1,0 +1,66 @@
+"""A real engine with a running job answers in Flink's shapes too: its values fit what REST asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from flink_captures import REQUESTS, capture, differences
+from flink_routes import DIFFERENT, GETS
+
+from engine.rest.client import EngineClient
+from engine.rest.model.requests import Program, RunRequest
+from engine.testing.cluster import LocalCluster, wait_until
+
+pytestmark = pytest.mark.integration
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "flights.py"
+
+ONLY_HERE = {
+    "22_job_config": {"extra $.execution-config.user-config.parallelism.default"},
+}
+"""Settings of the job: the recorded one had none."""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("engine")
+    with LocalCluster(folder / "home", task_managers=1) as cluster:
+        yield cluster.url
+
+
+@pytest.fixture(scope="module")
+def names(url: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A running job that has completed a checkpoint and reported its figures."""
+    output = tmp_path_factory.mktemp("output")
+    with EngineClient(url) as engine:
+        artifact = engine.upload(EXAMPLE.name, EXAMPLE.read_bytes())
+        arguments = ("--speed", "86400", "--output", str(output), "--no-points")
+        job = engine.run(RunRequest(Program(artifact, arguments, parallelism=2)))
+        wait_until(lambda: engine.job(job).all_running, "every subtask runs", 60)
+        source, *_, window = (vertex.id for vertex in engine.job(job).vertices)
+        wait_until(lambda: engine.backpressure(job, window), "figures are reported", 60)
+        wait_until(lambda: len(engine.watermarks(job, window)) == 2, "event time is known", 60)
+        latest = wait_until(lambda: engine.checkpoints(job).latest_completed, "a checkpoint", 60)
+        manager = engine.task_managers()[0].id
+    return {
+        "job": job,
+        "source": source,
+        "window": window,
+        "artifact": artifact,
+        "localhost:tm-1-a1b2c3": manager,
+        "details/1": f"details/{latest.id}",
+    }
+
+
+@pytest.mark.parametrize("name", GETS)
+def test_a_real_answer_has_flinks_shape(name: str, url: str, names: dict[str, str]) -> None:
+    path = GETS[name].format(**names)
+    for fixed in ("localhost:tm-1-a1b2c3", "details/1"):
+        path = path.replace(fixed, names[fixed])
+    answer = httpx.get(url + path, trust_env=False, timeout=30)
+    assert answer.status_code == REQUESTS[name][2], answer.text
+    expected = set(DIFFERENT.get(name, ())) | ONLY_HERE.get(name, set())
+    assert differences(answer.json(), capture(name)) == expected
