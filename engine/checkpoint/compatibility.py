@@ -215,6 +215,8 @@ def _splits(splits: Mapping[str, object]) -> str:
 
 
 def _shape(state: StateEntry | StatePlan) -> str:
-    columns = {**state.keys, **state.values}
-    inside = ", ".join(f"{name}: {dtype}" for name, dtype in columns.items())
-    return f"{state.kind} ({inside})"
+    return f"{state.kind} ({_columns(state.keys)} → {_columns(state.values)})"
+
+
+def _columns(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {dtype}" for name, dtype in columns.items())

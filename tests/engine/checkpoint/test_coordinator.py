@@ -1,0 +1,392 @@
+"""The coordinator: when snapshots begin, and what becomes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.checkpoint.coordinator import CheckpointConfig, Coordinator
+from engine.checkpoint.effects import (
+    DiscardFolder,
+    Effect,
+    FailJob,
+    NotifyAborted,
+    NotifyComplete,
+    OperationEnded,
+    OperationStatus,
+    SendBarrier,
+    SnapshotRequest,
+    WriteManifest,
+)
+from engine.checkpoint.failure import Ack, FailureReason
+from engine.checkpoint.manifest import OperatorPart, SnapshotTiming, SubtaskSnapshot
+from engine.checkpoint.stats import CheckpointLog, CheckpointStatus
+from engine.elements import AfterBarrier, Micros, SnapshotKind
+from engine.graph.jobgraph import TaskId
+from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, VertexPlan
+
+JOB = "0123456789abcdef0123456789abcdef"
+PLAN = Plan(
+    name="sums",
+    max_parallelism=128,
+    checkpoint_interval_ms=None,
+    vertices=(
+        VertexPlan("a", "read", 1, (OperatorPlan("read", "read", OperatorKind.SOURCE, "source"),)),
+        VertexPlan("b", "sum", 2, (OperatorPlan("sum", "sum", OperatorKind.TRANSFORM, "sum"),)),
+    ),
+    edges=(EdgePlan("a", "b", "hash", 0),),
+)
+TASKS = [TaskId("a", 0), TaskId("b", 0), TaskId("b", 1)]
+
+
+class Job:
+    """A coordinator at its controls, with time in ms from 0."""
+
+    def __init__(self, *, first_id: int = 1, **config: int | None) -> None:
+        settings: dict[str, int | None] = {"interval_ms": 100, "timeout_ms": 50, **config}
+        self.log = CheckpointLog()
+        self.coordinator = Coordinator(
+            JOB,
+            PLAN,
+            CheckpointConfig("/chk", **settings),  # type: ignore[arg-type]
+            self.log,
+            first_id=first_id,
+            now_ms=0,
+        )
+
+    def effects(self) -> list[Effect]:
+        taken = list(self.coordinator.effects)
+        self.coordinator.effects.clear()
+        return taken
+
+    def tick(self, now_ms: int) -> list[Effect]:
+        self.coordinator.tick(now_ms)
+        return self.effects()
+
+    def ack(self, task: TaskId, checkpoint_id: int, now_ms: int = 0) -> Ack:
+        uid = "read" if task.vertex == "a" else "sum"
+        part = OperatorPart(uid, Micros(10 + task.subtask))
+        timing = SnapshotTiming(1, 2, 3, 4)
+        return self.coordinator.ack(SubtaskSnapshot(task, checkpoint_id, (part,), timing), now_ms)
+
+    def ack_all(self, checkpoint_id: int, now_ms: int = 0) -> list[Effect]:
+        for task in TASKS:
+            assert self.ack(task, checkpoint_id, now_ms) is Ack.ACCEPTED
+        return self.effects()
+
+    def complete(self, checkpoint_id: int, now_ms: int = 0) -> list[Effect]:
+        self.ack_all(checkpoint_id, now_ms)
+        self.coordinator.manifest_written(checkpoint_id, now_ms)
+        return self.effects()
+
+    def request(
+        self,
+        trigger_id: str = "f" * 32,
+        then: AfterBarrier = AfterBarrier.CONTINUE,
+        kind: SnapshotKind = SnapshotKind.SAVEPOINT,
+        now_ms: int = 0,
+    ) -> list[Effect]:
+        request = SnapshotRequest(trigger_id, kind, then, "/saved/")
+        self.coordinator.request(request, now_ms)
+        return self.effects()
+
+    def status(self, trigger_id: str = "f" * 32) -> OperationStatus:
+        operation = self.coordinator.operation(trigger_id)
+        assert operation is not None
+        return operation.status
+
+
+def kinds(effects: list[Effect]) -> list[type[Effect]]:
+    return [type(effect) for effect in effects]
+
+
+def test_the_first_checkpoint_begins_after_one_interval_at_the_sources() -> None:
+    job = Job(first_id=7)
+    assert job.coordinator.next_tick_ms == 100
+    assert job.tick(99) == []
+    (effect,) = job.tick(100)
+    assert isinstance(effect, SendBarrier)
+    assert effect.sources == (TaskId("a", 0),)
+    assert effect.barrier.checkpoint_id == 7
+    assert effect.barrier.folder == "/chk/chk-7"
+    assert effect.barrier.triggered_ms == 100
+
+
+def test_the_last_acknowledgement_asks_for_the_manifest_with_all_parts() -> None:
+    job = Job()
+    job.tick(100)
+    job.ack(TASKS[2], 1)
+    job.ack(TASKS[0], 1)
+    assert job.effects() == []
+    job.ack(TASKS[1], 1)
+    (effect,) = job.effects()
+    assert isinstance(effect, WriteManifest)
+    assert effect.is_recoverable
+    entries = effect.manifest.operators
+    assert [(entry.uid, entry.parallelism, entry.watermark) for entry in entries] == [
+        ("read", 1, 10),
+        ("sum", 2, 10),
+    ]
+    assert effect.manifest.plan_hash == PLAN.hash
+
+
+def test_sinks_are_told_only_when_the_manifest_is_written() -> None:
+    job = Job()
+    job.tick(100)
+    assert NotifyComplete not in kinds(job.ack_all(1))
+    assert job.coordinator.is_writing
+    job.coordinator.manifest_written(1, 130)
+    assert job.effects() == [NotifyComplete(1)]
+    latest = job.log.history().latest_completed
+    assert latest is not None
+    assert (latest.id, latest.duration_ms, latest.external_path) == (1, 30, "/chk/chk-1")
+
+
+def test_the_next_one_begins_one_interval_after_the_last_began() -> None:
+    job = Job()
+    job.tick(100)
+    job.complete(1, 120)
+    assert job.tick(199) == []
+    assert kinds(job.tick(200)) == [SendBarrier]
+
+
+def test_a_slow_checkpoint_delays_the_next_and_the_pause_is_kept() -> None:
+    job = Job(timeout_ms=1_000, min_pause_ms=30)
+    job.tick(100)
+    assert job.tick(250) == []
+    job.complete(1, 260)
+    assert job.tick(289) == []
+    assert kinds(job.tick(290)) == [SendBarrier]
+
+
+def test_acknowledgements_have_four_outcomes() -> None:
+    job = Job()
+    job.tick(100)
+    assert job.ack(TASKS[0], 1) is Ack.ACCEPTED
+    assert job.ack(TASKS[0], 1) is Ack.DUPLICATE
+    assert job.ack(TaskId("b", 2), 1) is Ack.UNKNOWN
+    assert job.ack(TaskId("x", 0), 1) is Ack.UNKNOWN
+    assert job.ack(TASKS[0], 2) is Ack.UNKNOWN
+    job.tick(150)
+    assert job.ack(TASKS[1], 1) is Ack.LATE
+
+
+def test_a_checkpoint_expires_at_its_timeout_and_names_who_is_missing() -> None:
+    job = Job()
+    job.tick(100)
+    job.ack(TASKS[0], 1)
+    assert job.coordinator.next_tick_ms == 150
+    assert job.tick(149) == []
+    assert job.tick(150) == [NotifyAborted(1), DiscardFolder("/chk/chk-1")]
+    failed = job.log.history().latest_failed
+    assert failed is not None
+    assert failed.reason is FailureReason.EXPIRED
+    assert failed.failure == (
+        "checkpoint 1 failed, not every subtask acknowledged in time: "
+        "sum 0, sum 1 did not within 0.05 s"
+    )
+
+
+def test_a_declined_checkpoint_is_aborted_with_the_reason() -> None:
+    job = Job()
+    job.tick(100)
+    job.coordinator.decline(TASKS[1], 1, "the disk is full", 110)
+    assert kinds(job.effects()) == [NotifyAborted, DiscardFolder]
+    failed = job.log.history().latest_failed
+    assert failed is not None
+    assert str(failed.failure).endswith("could not write its part: subtask b/0: the disk is full")
+
+
+def test_a_decline_of_an_ended_checkpoint_changes_nothing() -> None:
+    job = Job()
+    job.tick(100)
+    job.complete(1, 110)
+    job.coordinator.decline(TASKS[1], 1, "late", 120)
+    assert job.effects() == []
+
+
+def test_too_many_failures_in_a_row_restart_the_job() -> None:
+    job = Job(tolerable_failures=1)
+    for checkpoint_id, fails in [(1, False), (2, True)]:
+        job.tick(checkpoint_id * 100)
+        job.coordinator.manifest_failed(checkpoint_id, "no room", checkpoint_id * 100)
+        assert (FailJob in kinds(job.effects())) is fails
+    assert job.coordinator.next_tick_ms is None
+
+
+def test_a_completed_checkpoint_forgives_the_failures_before_it() -> None:
+    job = Job(tolerable_failures=1)
+    for checkpoint_id in range(1, 8):
+        now_ms = checkpoint_id * 100
+        job.tick(now_ms)
+        if checkpoint_id % 2:
+            job.coordinator.decline(TASKS[0], checkpoint_id, "no", now_ms)
+            assert FailJob not in kinds(job.effects())
+        else:
+            job.complete(checkpoint_id, now_ms)
+
+
+def test_failed_savepoints_never_restart_the_job() -> None:
+    job = Job(tolerable_failures=0)
+    job.request()
+    job.coordinator.decline(TASKS[0], 1, "no", 5)
+    assert FailJob not in kinds(job.effects())
+    assert job.status() is OperationStatus.FAILED
+
+
+def test_a_savepoint_gets_its_own_folder_and_reports_where_it_lies() -> None:
+    job = Job()
+    (effect,) = job.request("ab" * 16)
+    assert isinstance(effect, SendBarrier)
+    assert effect.barrier.kind is SnapshotKind.SAVEPOINT
+    assert effect.barrier.folder == "/saved/savepoint-012345-1-abababab"
+    (ended,) = job.complete(1)
+    assert isinstance(ended, OperationEnded)
+    assert ended.operation.folder == effect.barrier.folder
+    assert job.status("ab" * 16) is OperationStatus.COMPLETED
+
+
+def test_sinks_do_not_commit_with_a_savepoint_that_a_restart_would_not_use() -> None:
+    job = Job()
+    job.request()
+    (write,) = job.ack_all(1)
+    assert isinstance(write, WriteManifest)
+    assert not write.is_recoverable
+    job.coordinator.manifest_written(1, 0)
+    assert kinds(job.effects()) == [OperationEnded]
+
+
+def test_asking_twice_with_one_trigger_id_makes_one_savepoint() -> None:
+    job = Job()
+    assert kinds(job.request()) == [SendBarrier]
+    assert job.request() == []
+    job.complete(1)
+    assert job.request() == []
+    assert job.status() is OperationStatus.COMPLETED
+
+
+def test_requests_wait_for_the_snapshot_under_way_and_go_before_periodic_ones() -> None:
+    job = Job(timeout_ms=1_000)
+    job.tick(100)
+    assert job.request("1" * 32, now_ms=110) == []
+    assert job.request("2" * 32, now_ms=110) == []
+    assert kinds(job.complete(1, 300)) == [NotifyComplete, SendBarrier]
+    assert kinds(job.complete(2, 310)) == [OperationEnded, SendBarrier]
+    assert job.status("2" * 32) is OperationStatus.IN_PROGRESS
+
+
+def test_a_checkpoint_can_be_asked_for() -> None:
+    job = Job(interval_ms=None)
+    assert job.coordinator.next_tick_ms is None
+    (effect,) = job.request(kind=SnapshotKind.CHECKPOINT)
+    assert isinstance(effect, SendBarrier)
+    assert effect.barrier.folder == "/chk/chk-1"
+
+
+@pytest.mark.parametrize("then", [AfterBarrier.STOP, AfterBarrier.DRAIN])
+def test_nothing_begins_after_a_stop(then: AfterBarrier) -> None:
+    job = Job()
+    job.request(then=then)
+    job.request("2" * 32)
+    assert kinds(job.complete(1)) == [NotifyComplete, OperationEnded, OperationEnded]
+    assert job.status("2" * 32) is OperationStatus.FAILED
+    assert job.tick(10_000) == []
+    job.request("3" * 32)
+    assert job.status("3" * 32) is OperationStatus.FAILED
+
+
+def test_a_stop_that_fails_lets_the_job_go_on() -> None:
+    job = Job()
+    job.request(then=AfterBarrier.STOP)
+    job.coordinator.decline(TASKS[0], 1, "no", 5)
+    assert FailJob not in kinds(job.effects())
+    assert kinds(job.tick(100)) == [SendBarrier]
+
+
+def test_a_drain_that_fails_restarts_the_job_because_its_windows_have_fired() -> None:
+    job = Job()
+    job.request(then=AfterBarrier.DRAIN)
+    job.coordinator.decline(TASKS[0], 1, "no", 5)
+    assert kinds(job.effects())[-1] is FailJob
+
+
+def test_one_final_checkpoint_is_taken_when_all_input_has_ended() -> None:
+    job = Job(interval_ms=None)
+    for task in TASKS:
+        assert job.effects() == []
+        job.coordinator.end_of_input(task, 40)
+    (effect,) = job.effects()
+    assert isinstance(effect, SendBarrier)
+    assert effect.barrier.then is AfterBarrier.STOP
+    assert effect.barrier.kind is SnapshotKind.CHECKPOINT
+    assert job.complete(1, 60) == [NotifyComplete(1)]
+    assert job.coordinator.next_tick_ms is None
+
+
+def test_the_final_checkpoint_is_tried_again() -> None:
+    job = Job(min_pause_ms=10)
+    for task in TASKS:
+        job.coordinator.end_of_input(task, 40)
+    job.effects()
+    job.coordinator.decline(TASKS[0], 1, "no", 50)
+    job.effects()
+    (effect,) = job.tick(140)
+    assert isinstance(effect, SendBarrier)
+    assert effect.barrier.then is AfterBarrier.STOP
+
+
+def test_an_attempt_that_ends_fails_what_is_under_way_and_what_waits() -> None:
+    job = Job()
+    job.request("1" * 32)
+    job.request("2" * 32)
+    job.coordinator.close(FailureReason.TASK_LOST, 10)
+    assert kinds(job.effects()) == [
+        NotifyAborted,
+        DiscardFolder,
+        OperationEnded,
+        OperationEnded,
+    ]
+    operation = job.coordinator.operation("2" * 32)
+    assert operation is not None
+    assert operation.failure == (
+        "savepoint failed: the job restarted before the snapshot was complete"
+    )
+    assert job.coordinator.next_tick_ms is None
+
+
+def test_a_manifest_on_its_way_still_completes_after_the_attempt_has_ended() -> None:
+    job = Job()
+    job.tick(100)
+    job.ack_all(1)
+    job.coordinator.close(FailureReason.TASK_LOST, 110)
+    assert job.coordinator.is_writing
+    assert job.effects() == []
+    job.coordinator.manifest_written(1, 120)
+    assert job.effects() == [NotifyComplete(1)]
+    assert job.tick(10_000) == []
+
+
+def test_statistics_grow_with_each_acknowledgement() -> None:
+    job = Job()
+    job.tick(100)
+    job.ack(TASKS[2], 1, 112)
+    (stats,) = job.log.history().history
+    assert stats.status is CheckpointStatus.IN_PROGRESS
+    assert (stats.num_subtasks, stats.duration_ms) == (3, 12)
+    (subtask,) = stats.subtasks()
+    assert (subtask.index, subtask.ack_ms, subtask.duration_ms) == (1, 112, 12)
+    assert (subtask.start_delay_ms, subtask.alignment_ms) == (1, 2)
+    assert (subtask.sync_ms, subtask.async_ms) == (3, 4)
+
+
+def test_counts_and_latest_are_kept_apart_from_the_ring() -> None:
+    job = Job()
+    job.tick(100)
+    job.complete(1, 110)
+    for checkpoint_id in range(2, 70):
+        job.request(f"{checkpoint_id:032x}", now_ms=120)
+        job.coordinator.decline(TASKS[0], checkpoint_id, "no", 120)
+    history = job.log.history()
+    assert (history.counts.total, history.counts.completed, history.counts.failed) == (69, 1, 68)
+    assert history.latest_completed is not None
+    assert history.latest_completed.id == 1
+    assert history.history[0].id == 69

@@ -1,0 +1,90 @@
+"""Snapshot folders: atomic writes, verified reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from engine.checkpoint.storage import Stored, Write, open_folder, read_verified
+from engine.errors import ConfigError, SnapshotCorrupt, StorageError
+
+
+def put(content: bytes) -> Write:
+    return lambda file: file.write(content)
+
+
+def test_what_is_written_is_read_and_measured(tmp_path: Path) -> None:
+    folder = open_folder(str(tmp_path / "new" / "snapshot"))
+    assert not folder.exists()
+    stored = folder.write("sub/file", put(b"rows"))
+    assert stored.size_bytes == 4
+    assert folder.exists()
+    assert read_verified(folder, "sub/file", stored) == b"rows"
+
+
+def test_a_file_address_and_a_path_are_the_same_folder(tmp_path: Path) -> None:
+    open_folder((tmp_path / "with space").as_uri()).write("file", put(b"x"))
+    assert open_folder(str(tmp_path / "with space")).read("file") == b"x"
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    folder = open_folder(str(tmp_path))
+    folder.write("file", put(b"old"))
+
+    def torn(file: IO[bytes]) -> None:
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(StorageError, match=r"cannot be written: No space left on device; check"):
+        folder.write("file", torn)
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+    assert folder.read("file") == b"old"
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_bytes(b"")
+    with pytest.raises(StorageError, match="taken/file cannot be written"):
+        open_folder(str(tmp_path / "taken")).write("file", put(b"x"))
+
+
+def test_a_deleted_folder_is_gone_and_can_be_deleted_again(tmp_path: Path) -> None:
+    folder = open_folder(str(tmp_path / "snapshot"))
+    folder.write("sub/file", put(b"x"))
+    folder.delete()
+    folder.delete()
+    assert not folder.exists()
+    assert folder.read("sub/file") is None
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/passwd", "sub/../../secret", ""])
+def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SnapshotCorrupt, match="names a file outside of itself"):
+        open_folder(str(tmp_path)).read(name)
+
+
+@pytest.mark.parametrize("url", ["", "s3://bucket/a", "file://elsewhere/a", "ftp://x"])
+def test_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="pass a path or a file:// address"):
+        open_folder(url)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "is missing"),
+        (b"row", "is torn: 3 bytes instead of 4"),
+        (b"rowz", "is altered: its content does not match its checksum"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_is_wrong(
+    tmp_path: Path, content: bytes | None, problem: str
+) -> None:
+    folder = open_folder(str(tmp_path))
+    stored: Stored = folder.write("file", put(b"rows"))
+    (tmp_path / "file").unlink()
+    if content is not None:
+        (tmp_path / "file").write_bytes(content)
+    with pytest.raises(SnapshotCorrupt, match=f"snapshot file file in .* {problem}"):
+        read_verified(folder, "file", stored)
