@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-import polars as pl
+import numpy as np
+import numpy.typing as npt
 
 from engine.durations import format_duration, parse_duration
-from engine.elements import EVENT_TIME, Micros
+from engine.elements import Micros
 from engine.errors import GraphError
 
 
@@ -24,10 +25,12 @@ class Tumbling:
     size: Micros
     offset: Micros
 
-    def slice_end(self) -> pl.Expr:
-        """The end of the slice that a row falls in."""
-        since = pl.col(EVENT_TIME) - self.offset
-        return since.floordiv(self.size) * self.size + (self.size + self.offset)
+    def slice_ends(self, event_times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The ends of the slices that rows fall in."""
+        since = event_times - np.int64(self.offset)
+        return since // np.int64(self.size) * np.int64(self.size) + np.int64(
+            self.size + self.offset
+        )
 
     def __str__(self) -> str:
         offset = f", offset {format_duration(self.offset)}" if self.offset else ""

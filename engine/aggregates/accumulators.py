@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
 from engine.aggregates import exact
@@ -39,9 +40,9 @@ class Accumulator(ABC):
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
 
-    def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Bring reduced columns into their lasting form."""
-        return frame
+    def finish(self, frame: pl.DataFrame) -> Sequence[pl.Series]:
+        """The partial columns in their lasting form, of columns that were reduced."""
+        return [frame.get_column(name) for name in self.columns]
 
     @abstractmethod
     def result(self, frame: pl.DataFrame) -> pl.Series:
@@ -58,7 +59,9 @@ class Count(Accumulator):
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn the values of single rows into partial columns."""
-        return [values.is_not_null().cast(pl.Int64).alias(self.name)]
+        if values.null_count():
+            return [values.is_not_null().cast(pl.Int64).alias(self.name)]
+        return [pl.Series(self.name, np.ones(len(values), dtype=np.int64))]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
@@ -79,7 +82,8 @@ class WholeSum(Accumulator):
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn the values of single rows into partial columns."""
-        return [values.cast(pl.Int64).fill_null(0).alias(self.name)]
+        whole = values.cast(pl.Int64)
+        return [(whole.fill_null(0) if whole.null_count() else whole).alias(self.name)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
@@ -116,17 +120,15 @@ class ExactSum(Accumulator):
             return sums
         return [*sums, pl.col(self._rest).drop_nulls()]
 
-    def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Bring reduced columns into their lasting form."""
+    def finish(self, frame: pl.DataFrame) -> Sequence[pl.Series]:
+        """Carry, so that equal sums have equal limbs."""
         if self._rest in frame.columns:
             rest = exact.add_rests(frame.get_column(self._rest))
         else:
-            rest = pl.repeat(None, frame.height, dtype=pl.Binary, eager=True)
-        parts = exact.carry([frame.get_column(limb) for limb in self._limbs], rest)
-        names = (*self._limbs, self._rest)
-        return frame.with_columns(
-            [part.alias(name) for part, name in zip(parts, names, strict=True)]
-        )
+            rest = exact.no_rests(frame.height)
+        *limbs, rest = exact.carry([frame.get_column(limb) for limb in self._limbs], rest)
+        parts = [*limbs, frame.get_column(self._special), rest]
+        return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
@@ -156,9 +158,9 @@ class Mean(Accumulator):
         """Aggregations that merge the partial columns of a group."""
         return [*self._sum.reduce(frame), *self._count.reduce(frame)]
 
-    def finish(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Bring reduced columns into their lasting form."""
-        return self._sum.finish(frame)
+    def finish(self, frame: pl.DataFrame) -> Sequence[pl.Series]:
+        """Those of the sum, then the count."""
+        return [*self._sum.finish(frame), *self._count.finish(frame)]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""

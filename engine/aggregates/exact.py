@@ -7,8 +7,8 @@ Shapes   four Int64 limbs; `special` Float64 adds up what is not finite; `rest` 
          big integer (little-endian, two's complement, unit 2^-1074) of what the limbs cannot hold:
          values of 2^64 and more, and bits below 2^-96.
 Order    after `carry` the lower limbs lie in [0, 2^40), so equal sums have equal limbs.
-Cost     a dozen vector operations per batch. Values with a rest, and results that are not a short
-         fraction, take about half a microsecond each in Python integers.
+Cost     a dozen vector operations per batch; values with a rest take about a microsecond each in
+         Python integers.
 Source   Kulisch, Computer Arithmetic and Validity, 2008 (the long accumulator).
 """
 
@@ -21,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-LIMB_BITS = 40
-_RADIX = 2**LIMB_BITS
+from engine.aggregates.rounding import DIGIT_BITS, carried, rounded
+
+_RADIX = 2**DIGIT_BITS
 _UNITS = (-96, -56, -16, 24)
 """Exponents of the limbs' units, from low to high."""
 _LIMIT = 2.0**64
@@ -30,16 +31,14 @@ _SPILL = 2**55
 """A top limb beyond this goes to the rest: the sum of 2^7 such limbs still fits into 63 bits."""
 _DEPTH = 1074
 """Doubles are whole multiples of 2^-1074."""
-_SHORT = 2**12
-"""Top limbs below this, with empty low limbs, make a result of at most 53 bits."""
 
 _Floats = npt.NDArray[np.float64]
 
 
 def split(values: pl.Series) -> list[pl.Series]:
     """Cut floats into limbs, special and rest; a null is zero."""
-    numbers = values.fill_null(0.0).to_numpy()
-    usable = np.isfinite(numbers) & (np.abs(numbers) < _LIMIT)
+    numbers = (values.fill_null(0.0) if values.null_count() else values).to_numpy()
+    usable = np.abs(numbers) < _LIMIT
     left = numbers if usable.all() else np.where(usable, numbers, 0.0)
     limbs: list[pl.Series] = []
     for unit in reversed(_UNITS):
@@ -53,19 +52,22 @@ def split(values: pl.Series) -> list[pl.Series]:
 
 def _rest(numbers: _Floats, left: _Floats, usable: npt.NDArray[np.bool_]) -> pl.Series:
     outside = np.where(usable, left, np.where(np.isfinite(numbers), numbers, 0.0))
+    if not outside.any():
+        return no_rests(len(outside))
     rests: list[bytes | None] = [None] * len(outside)
     for index in np.flatnonzero(outside).tolist():
         rests[index] = _encode(_whole(float(outside[index])))
     return pl.Series(rests, dtype=pl.Binary)
 
 
+def no_rests(rows: int) -> pl.Series:
+    """The rests of sums that have none."""
+    return pl.Series([None], dtype=pl.Binary).new_from_index(0, rows)
+
+
 def carry(limbs: Sequence[pl.Series], rest: pl.Series) -> list[pl.Series]:
     """Bring summed limbs back into their range; returns the limbs and the rest."""
-    parts = [limb.to_numpy() for limb in limbs]
-    for index in range(len(parts) - 1):
-        overflow = parts[index] >> LIMB_BITS
-        parts[index] = parts[index] & (_RADIX - 1)
-        parts[index + 1] = parts[index + 1] + overflow
+    parts = carried([limb.to_numpy() for limb in limbs])
     top = parts[-1]
     if np.abs(top).max(initial=0) >= _SPILL:
         rest, parts[-1] = _spilled(top, rest)
@@ -85,33 +87,30 @@ def _spilled(
 
 def add_rests(lists: pl.Series) -> pl.Series:
     """Add the rests of each group: a column of lists becomes a column of single rests."""
-    if not lists.list.len().sum():
-        return pl.Series([None] * len(lists), dtype=pl.Binary)
     totals = [sum(map(_decode, rests)) for rests in lists.to_list()]
     return pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary)
 
 
 def result(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> pl.Series:
     """The sums as floats, correctly rounded; `limbs` have been carried."""
-    low, next_low, middle, top = (limb.to_numpy() for limb in limbs)
-    short = (low == 0) & (next_low == 0) & (np.abs(top) < _SHORT) & rest.is_null().to_numpy()
-    near = np.where(short, top, 0) * _RADIX + middle
-    sums = np.ldexp(near.astype(np.float64), _UNITS[2])
-    long = np.flatnonzero(~short).tolist()
-    if long:
-        rows = zip(*(limb.gather(long).to_list() for limb in (*limbs, rest)), strict=True)
-        # One row of a closed window at a time: only big integers round the whole sum correctly.
-        sums[long] = [_rounded(row) for row in rows]
+    digits = [limb.to_numpy() for limb in limbs]
+    plain = np.abs(digits[-1]) < _RADIX
+    if rest.null_count() < len(rest):
+        plain &= rest.is_null().to_numpy()
+    sums = rounded([np.where(plain, digit, 0) for digit in digits], _UNITS[0])
+    odd = np.flatnonzero(~plain).tolist()
+    if odd:
+        rows = zip(*(column.gather(odd).to_list() for column in (*limbs, rest)), strict=True)
+        # Rare rows, one at a time: only big integers hold what the limbs do not.
+        sums[odd] = [_rounded(row) for row in rows]
     extra = special.to_numpy()
     return pl.Series(np.where(extra == 0.0, sums, extra))
 
 
 def _rounded(row: tuple[int, int, int, int, bytes | None]) -> float:
     low, next_low, middle, top, rest = row
-    whole: int = (((top << LIMB_BITS) + middle << LIMB_BITS) + next_low << LIMB_BITS) + low
-    if rest is None:
-        return whole / (1 << 96)
-    total = (whole << _DEPTH - 96) + _decode(rest)
+    whole: int = (((top << DIGIT_BITS) + middle << DIGIT_BITS) + next_low << DIGIT_BITS) + low
+    total = (whole << _DEPTH + _UNITS[0]) + _decode(rest)
     try:
         return total / (1 << _DEPTH)
     except OverflowError:

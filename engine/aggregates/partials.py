@@ -2,7 +2,7 @@
 
 rows      (keys, event_time, …)         --of_rows--> partials, one row per (key, slice)
 partials  (keys, slice_end, <partials>) --merge-->   the same with one row per (key, slice)
-partials                                --results--> (keys, slice_end, one column an aggregate)
+partials                                --results--> one column per aggregate
 """
 
 from __future__ import annotations
@@ -25,7 +25,25 @@ class Partials:
         self, accumulators: Mapping[str, Accumulator], expressions: Mapping[str, pl.Expr]
     ) -> None:
         self._accumulators = dict(accumulators)
-        self._expressions = dict(expressions)
+        # A plain column or a literal needs no query, which costs more than a small batch does.
+        self._plain = {
+            name: expression.meta.output_name()
+            for name, expression in expressions.items()
+            if expression.meta.is_column()
+        }
+        self._literal = {
+            name: pl.select(expression).to_series()
+            for name, expression in expressions.items()
+            if expression.meta.is_literal()
+        }
+        self._computed = {
+            name: expression
+            for name, expression in expressions.items()
+            if name not in self._plain and name not in self._literal
+        }
+
+    def __str__(self) -> str:
+        return ", ".join(self._accumulators)
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
@@ -36,45 +54,57 @@ class Partials:
             for name, dtype in accumulator.columns.items()
         }
 
-    def __str__(self) -> str:
-        return ", ".join(self._accumulators)
-
     def of_rows(
         self, frame: pl.DataFrame, slice_end: pl.Series, keys: Sequence[str]
     ) -> pl.DataFrame:
         """Aggregate rows to one partial per key and slice, with the number of rows in `ROWS`."""
-        # Not `select`: a frame of literals would have one row.
-        values = frame.with_columns(**self._expressions)
+        values = self._values(frame)
         lifted = [
             column
             for name, accumulator in self._accumulators.items()
-            for column in accumulator.lift(values.get_column(name))
+            for column in accumulator.lift(values[name])
         ]
         rows = pl.DataFrame([*(frame.get_column(key) for key in keys), slice_end, *lifted])
-        return self._reduce(rows, [*keys, SLICE_END], [pl.len().cast(pl.Int64).alias(ROWS)])
+        return self._reduce(rows, [*keys, SLICE_END], {ROWS: pl.len().cast(pl.Int64)})
 
-    def merge(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        """Combine partials that agree in the columns `by`; in no particular order."""
-        return self._reduce(frame, by, [])
-
-    def _reduce(
-        self, frame: pl.DataFrame, by: Sequence[str], more: Sequence[pl.Expr]
+    def merge(
+        self, frame: pl.DataFrame, by: Sequence[str], constant: Sequence[str]
     ) -> pl.DataFrame:
-        reductions = [
-            reduction
-            for accumulator in self._accumulators.values()
-            for reduction in accumulator.reduce(frame)
-        ]
-        reduced = frame.group_by(by).agg(*reductions, *more)
-        for accumulator in self._accumulators.values():
-            reduced = accumulator.finish(reduced)
-        return reduced.select(*by, *self.columns, *(expr.meta.output_name() for expr in more))
+        """Combine partials that agree in `by`, and hence in `constant`; in no particular order."""
+        return self._reduce(frame, by, {name: pl.col(name).first() for name in constant})
+
+    def results(self, frame: pl.DataFrame) -> list[pl.Series]:
+        """One column of values per aggregate."""
+        return [accumulator.result(frame) for accumulator in self._accumulators.values()]
 
     def result_types(self) -> Mapping[str, pl.DataType]:
         """Names and types of the aggregates themselves."""
         empty = pl.DataFrame(schema=dict(self.columns))
         return {column.name: column.dtype for column in self.results(empty)}
 
-    def results(self, frame: pl.DataFrame) -> list[pl.Series]:
-        """One column of values per aggregate."""
-        return [accumulator.result(frame) for accumulator in self._accumulators.values()]
+    def _values(self, frame: pl.DataFrame) -> Mapping[str, pl.Series]:
+        """What each aggregate is taken of, per row."""
+        values = {name: frame.get_column(column) for name, column in self._plain.items()}
+        for name, literal in self._literal.items():
+            values[name] = literal.new_from_index(0, frame.height)
+        if self._computed:
+            computed = frame.with_columns(**self._computed)
+            values |= {name: computed.get_column(name) for name in self._computed}
+        return values
+
+    def _reduce(
+        self, frame: pl.DataFrame, by: Sequence[str], more: Mapping[str, pl.Expr]
+    ) -> pl.DataFrame:
+        reductions = [
+            reduction
+            for accumulator in self._accumulators.values()
+            for reduction in accumulator.reduce(frame)
+        ]
+        reduced = frame.group_by(by).agg(*reductions, **more)
+        finished = [
+            column
+            for accumulator in self._accumulators.values()
+            for column in accumulator.finish(reduced)
+        ]
+        kept = [reduced.get_column(name) for name in (*by, *more)]
+        return pl.DataFrame([*kept, *finished])

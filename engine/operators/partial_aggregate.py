@@ -18,7 +18,7 @@ from typing import ClassVar
 import polars as pl
 
 from engine.aggregates import Partials
-from engine.elements import ROW_WATERMARK
+from engine.elements import EVENT_TIME, ROW_WATERMARK
 from engine.errors import FunctionError
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
@@ -45,7 +45,7 @@ class PartialAggregate(Operator):
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Set late rows aside, and gather the others per key and slice."""
-        ends = frame.select(self.window.slice_end().alias(SLICE_END)).to_series()
+        ends = pl.Series(SLICE_END, self.window.slice_ends(frame.get_column(EVENT_TIME).to_numpy()))
         late = self._late(frame, ends, ctx)
         if late.any():
             ctx.emit(frame.filter(late), LATE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -13,8 +13,8 @@ from engine.elements import Micros
 Key = tuple[Any, ...]
 """The key group, then one Python object per key column."""
 
-Merge = Callable[[pl.DataFrame, list[str]], pl.DataFrame]
-"""Combines rows that agree in some columns: frame and columns in, one row per group out."""
+Merge = Callable[[pl.DataFrame, Sequence[str], Sequence[str]], pl.DataFrame]
+"""Combines the rows of a frame that agree in some columns, and therefore in some others too."""
 
 
 class ValueHandle(ABC):

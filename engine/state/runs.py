@@ -33,7 +33,6 @@ class MemoryRuns(RunsHandle):
     def __init__(self, descriptor: StateDescriptor) -> None:
         self._descriptor = descriptor
         self._columns = list(table_schema(descriptor))
-        self._by = [KEY_GROUP, *descriptor.keys, SLICE_END]
         self._slices: dict[int, list[pl.DataFrame]] = {}
         self._ends: list[int] = []
         self._merge: Merge | None = None
@@ -46,7 +45,9 @@ class MemoryRuns(RunsHandle):
         """Cut a run at the ends of its slices, and add the pieces."""
         if run.is_empty():
             return
-        run = run.select(self._columns).sort(SLICE_END)
+        run = pl.DataFrame([run.get_column(column) for column in self._columns])
+        if run.get_column(SLICE_END).n_unique() > 1:
+            run = run.sort(SLICE_END)
         ends = run.get_column(SLICE_END).to_numpy()
         starts = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), run.height]
         for start, stop in pairwise(starts):
@@ -67,7 +68,7 @@ class MemoryRuns(RunsHandle):
             if len(same) < _FAN_OUT:
                 return
             rest = [run for run in runs if _level(run) > level]
-            merged = self._merge(pl.concat(same), self._by)
+            merged = _merged(same, self._merge, self._descriptor, slices=1)
             runs[:] = [*rest, merged]
             # Few keys: the merged run stays on its level, where merging again would not end.
             if _level(merged) <= level:
@@ -80,7 +81,7 @@ class MemoryRuns(RunsHandle):
             return None
         ends, self._ends = self._ends[:ripe], self._ends[ripe:]
         runs = [run for end in ends for run in self._slices.pop(end)]
-        return _merged(runs, self._merge, self._by)
+        return _merged(runs, self._merge, self._descriptor, slices=len(ends))
 
     def freeze(self) -> FrozenState:
         """References to all runs."""
@@ -103,13 +104,21 @@ class FrozenRuns(FrozenState):
         schema = table_schema(self.descriptor)
         if not self._runs:
             return pl.DataFrame(schema=schema)
-        by = [KEY_GROUP, *self.descriptor.keys, SLICE_END]
-        return _merged(self._runs, self._merge, by).select(list(schema)).sort(by)
+        table = _merged(self._runs, self._merge, self.descriptor, slices=2)
+        return table.sort(KEY_GROUP, *self.descriptor.keys, SLICE_END)
 
 
-def _merged(runs: Sequence[pl.DataFrame], merge: Merge | None, by: list[str]) -> pl.DataFrame:
-    table = pl.concat(runs)
-    return table if merge is None else merge(table, by)
+def _merged(
+    runs: Sequence[pl.DataFrame], merge: Merge | None, descriptor: StateDescriptor, slices: int
+) -> pl.DataFrame:
+    """All rows of some runs, one per key and slice. `slices`: how many slices they are of."""
+    if merge is None:
+        return pl.concat(runs)
+    # Grouping by one column is several times as fast as by two.
+    within = [SLICE_END] if slices > 1 else []
+    constant = [KEY_GROUP] if slices > 1 else [KEY_GROUP, SLICE_END]
+    merged = merge(pl.concat(runs), [*descriptor.keys, *within], constant)
+    return pl.DataFrame([merged.get_column(column) for column in table_schema(descriptor)])
 
 
 def _level(run: pl.DataFrame) -> int:

@@ -31,7 +31,7 @@ def summed(*batches):
         ends = pl.Series("slice_end", [1] * len(batch), dtype=pl.Int64)
         partials.append(PARTIALS.of_rows(frame, ends, ["key"]))
     columns = ["key", "slice_end", *PARTIALS.columns]
-    merged = PARTIALS.merge(pl.concat(partials).select(columns), ["key", "slice_end"])
+    merged = PARTIALS.merge(pl.concat(partials).select(columns), ["key"], ["slice_end"])
     return PARTIALS.results(merged)[0][0]
 
 
