@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     try:
         graph = build(artifact, request["arguments"], request["settings"])
-        pickled = cloudpickle.dumps(graph)
+        pickled: bytes = cloudpickle.dumps(graph)  # type: ignore[no-untyped-call]
     except HeadwaterError as error:
         return _fail(out, error)
     except MemoryError:

@@ -1,10 +1,10 @@
 """The deployment of one attempt: brings its workers up in two phases, and takes them down.
 
-    begin ─▶ read the manifest ─▶ start workers ─▶ each connects, gets Prepare ─▶ all ready ─▶ Run
+    begin ─▶ read the manifest ─▶ start workers ─▶ each gets Prepare ─▶ all ready ─▶ Run
     end   ─▶ kill workers ─▶ all gone ─▶ over
 
-Order    two phases, because a sink recovers in the first one: no subtask of the job may write before
-         every one has restored.
+Order    two phases, because a sink recovers in the first one: no subtask of the job may write
+         before every one has restored.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Deployment:
         return f"{vertex.name} {place} - execution #{self.attempt.number}"
 
     def _check_over(self) -> None:
-        if self.attempt.all_gone and not self._over:
-            if self.attempt.ending or self.attempt.finishing:
-                self._over = True
-                self._listener.on_over()
+        ending = self.attempt.ending or self.attempt.finishing
+        if ending and self.attempt.all_gone and not self._over:
+            self._over = True
+            self._listener.on_over()

@@ -118,7 +118,7 @@ class Fleet:
             self.task_managers[name].peer.send(KillWorkers(attempt_id))
 
     def close(self) -> None:
-        """This job manager ends: hear nothing more, so that jobs stay as they are for the next."""
+        """Hear nothing more: the job manager ends, and jobs stay as they are for the next one."""
         self._workers.clear()
         self.task_managers.clear()
 
@@ -188,7 +188,7 @@ class Fleet:
                 self._gone(attempt_id, slot, _end_in_words(pid, code))
 
     def _know(self, hosted: _Hosted, slot: int, pid: int) -> None:
-        """Remember the process of a worker: told by itself or its task manager, whoever is first."""
+        """Remember the process of a worker: it and its task manager both tell it."""
         if hosted.process is not None:
             return
         hosted.process = processes.identify(pid, f"worker of {hosted.task_manager}")

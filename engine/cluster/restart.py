@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from engine.errors import ConfigError, Domain
 
 IDENTICAL_FAILURES = 3
-"""Once may be a race and twice bad luck; three identical failures from three restarts are a rule."""
+"""Once may be a race and twice bad luck; three times the same is a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialDelay:
-    """Delays that double from `initial_ms` to `max_ms`, and begin anew after `reset_ms` of quiet."""
+    """Delays that double from `initial_ms` to `max_ms`; anew after `reset_ms` of quiet."""
 
     initial_ms: int = 100
     max_ms: int = 10_000

@@ -1,6 +1,6 @@
 """Who gets which slots: pure bookkeeping, no processes.
 
-    register(name, slots)   allocate(attempt, n) ──▶ slots | Shortage   release(attempt)   lose(name)
+    register(name, slots)   allocate(attempt, n) ─▶ slots | Shortage   release(attempt)   lose(name)
 
 A slot holds one slice of a whole job: one subtask of every vertex that is parallel enough. So a
 job needs as many slots as its widest vertex. Slots are taken from the emptiest task managers, so

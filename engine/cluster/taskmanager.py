@@ -7,27 +7,22 @@
 It holds no state of any job. When it loses the job manager it kills its workers, waits until they
 are gone, and connects again: a task manager that says hello has no workers, so a new job manager
 can start jobs again without asking what still runs. When it dies itself, its workers die with it.
-
-Order    all workers are started by the main thread: on Linux a child dies with the *thread* that
-         started it.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 
+from engine.cluster.worker_processes import Worker, WorkerProcesses
 from engine.errors import ConnectionLost
 from engine.runtime.control import (
     Heartbeat,
@@ -44,25 +39,11 @@ from engine.runtime.worker_lifeline import die_with_parent
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 1.0
+NOT_STARTED = 127
+"""Exit code that shells give a command that cannot be started."""
+
 RECONNECT_S = 0.25
 """Often enough that a restarted job manager finds its task managers before a person looks."""
-
-WORKER_THREADS = "2"
-"""Polars threads of a worker: several workers share the cores, and its default is all of them."""
-
-
-class Worker:
-    """One worker process and the thread that waits for its end."""
-
-    def __init__(self, spec: StartWorker, process: subprocess.Popen[bytes]) -> None:
-        self.spec = spec
-        self.process = process
-        self.use = psutil.Process(process.pid)
-
-    @property
-    def key(self) -> str:
-        """What heartbeats call it."""
-        return f"{self.spec.attempt_id}/{self.spec.slot}"
 
 
 class TaskManager:
@@ -71,6 +52,7 @@ class TaskManager:
     def __init__(self, runtime: Path, name: str, slots: int) -> None:
         self._runtime = runtime
         self._hello = TaskManagerHello(name, os.getpid(), slots, socket.gethostname())
+        self._processes = WorkerProcesses(runtime)
         self._workers: dict[int, Worker] = {}
         self._changing = threading.Lock()
         self._itself = psutil.Process()
@@ -102,25 +84,19 @@ class TaskManager:
             link.close()
 
     def _start(self, spec: StartWorker, link: ControlLink) -> None:
-        command = [sys.executable, "-m", "engine.runtime.worker", str(self._runtime)]
-        with Path(spec.log).open("ab") as output:
-            process = subprocess.Popen(
-                [*command, json.dumps(asdict(spec))],
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=output,
-                env=os.environ | {"POLARS_MAX_THREADS": WORKER_THREADS},
-            )
-        worker = Worker(spec, process)
+        try:
+            worker = self._processes.start(spec)
+        except OSError as error:
+            log.error("worker of slot %d cannot be started: %s", spec.slot, error)
+            link.send(WorkerExited(spec.attempt_id, spec.slot, 0, NOT_STARTED))
+            return
         with self._changing:
-            self._workers[process.pid] = worker
-        link.send(WorkerStarted(spec.attempt_id, spec.slot, process.pid))
+            self._workers[worker.process.pid] = worker
+        link.send(WorkerStarted(spec.attempt_id, spec.slot, worker.process.pid))
         threading.Thread(target=self._await, args=(worker, link), daemon=True).start()
 
     def _await(self, worker: Worker, link: ControlLink) -> None:
-        code = worker.process.wait()
-        if worker.process.stdin:
-            worker.process.stdin.close()
+        code = worker.end()
         with self._changing:
             del self._workers[worker.process.pid]
         spec = worker.spec

@@ -103,9 +103,8 @@ class Connection:
         """End the connection on purpose: not a loss."""
         self._closed = True
         with suppress(OSError):  # the other end may have been faster
-            self._socket.shutdown(
-                socket.SHUT_RDWR
-            )  # wakes the reading thread; close alone does not
+            # Wakes the reading thread, which closing alone does not.
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
 

@@ -53,7 +53,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class StartWorker:
-    """Start the worker of one slot of an attempt. Also the worker's whole command line."""
+    """Start the worker of one slot of an attempt. Passed on to the worker as its orders."""
 
     job_id: str
     attempt_id: str

@@ -1,7 +1,7 @@
 """The wire format of the channels between two workers.
 
     frame    =  length: u32 | channel: u32 | kind: u8 | payload: length bytes     (little endian)
-    payload  =  an Arrow IPC stream (batch), an i64 (watermark), JSON (barrier, hello), a u32 (credit)
+    payload  =  an Arrow IPC stream (batch), i64 (watermark), JSON (barrier, hello), u32 (credit)
 
 One connection carries every channel from one worker to another; credits and nothing else flow back.
 

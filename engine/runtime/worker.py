@@ -1,6 +1,6 @@
 """A worker process: one slice of a job, one thread per subtask.
 
-    python -m engine.runtime.worker RUNTIME_DIR '{"job_id": …}'     (StartWorker as JSON)
+    echo '{"job_id": …}' | python -m engine.runtime.worker RUNTIME_DIR     (StartWorker as JSON)
 
     load graph, listen ─▶ Prepare ─▶ restore and build tasks ─▶ WorkerReady
                           Run     ─▶ connect with the peers, process
@@ -19,9 +19,12 @@ Errors   a worker never outlives its task manager, nor the connection to the job
 
 from __future__ import annotations
 
+import faulthandler
+import importlib
 import json
 import os
 import pickle
+import signal
 import sys
 import threading
 import traceback
@@ -43,7 +46,7 @@ from engine.runtime.control_link import ControlLink
 from engine.runtime.spec import TaskSpec
 from engine.runtime.wiring import Wiring, wire
 from engine.runtime.worker_exchange import Exchange
-from engine.runtime.worker_lifeline import die_with_parent
+from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
 from engine.runtime.worker_metrics import MetricReader
 from engine.runtime.worker_subtask import Subtask
 
@@ -217,20 +220,45 @@ def report_failure(
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run a worker until it is told to stop, killed, or cannot go on."""
-    die_with_parent()
+    """Wait for orders, then run a worker until it is told to stop, killed, or cannot go on."""
+    follow_in_death()
     runtime = Path(argv[0])
-    spec = control.StartWorker(**json.loads(argv[1]))
+    warm_up()
+    orders = read_orders()
+    if orders is None:
+        return ORPHANED
+    watch_parent()
+    spec = control.StartWorker(**json.loads(orders))
+    redirect_output(spec.log)
     try:
         link = ControlLink(runtime)
         link.send(control.WorkerHello(spec.attempt_id, spec.slot, os.getpid()))
-        threading.excepthook = lambda args: _die(link, args.exc_value)
+    except ConnectionLost:
+        return ORPHANED
+    threading.excepthook = lambda args: _die(link, args.exc_value)
+    try:
         return Worker(runtime, spec, link).serve()
     except ConnectionLost:
         return ORPHANED
     except Exception as error:  # noqa: BLE001 the edge of the process: everything is reported
         report_failure(link, error)
         return FAILED
+
+
+def warm_up() -> None:
+    """Import what jobs are made of, while nobody waits for it."""
+    importlib.import_module("engine.stream")
+
+
+def redirect_output(path: str) -> None:
+    """Send what user code prints, and stacks of all threads on SIGUSR1, to the job's log."""
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    os.close(log)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115 for good
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1)
 
 
 def _die(link: ControlLink, error: BaseException | None) -> None:

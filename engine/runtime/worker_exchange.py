@@ -4,7 +4,7 @@
            ◀──────── credits ───────
 
 A subtask with index i runs in slot i, so a channel stays inside the worker exactly when both
-subtasks have the same index. Channels are numbered by the wiring, which every worker computes alike.
+subtasks have the same index. Channels are numbered by the wiring, the same in every worker.
 
 Order    every worker listens before any worker is told to run, so that connecting cannot fail
          for want of a listener; the backlog holds all peers, so that nobody waits in a circle.
@@ -13,7 +13,8 @@ Order    every worker listens before any worker is told to run, so that connecti
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,30 @@ def routes_of(wiring: Wiring) -> Iterator[Route]:
         yield Route(number, source, output, target, input_)
 
 
+@dataclass(frozen=True, slots=True)
+class Plugs:
+    """What the channels of one worker are plugged into."""
+
+    mailboxes: Mapping[TaskId, Mailbox]
+    ports: Mapping[TaskId, Ports]
+
+    def source(self, route: Route) -> Endpoint:
+        """The sending end of a channel."""
+        return Endpoint(self.mailboxes[route.source], route.output)
+
+    def target(self, route: Route) -> Endpoint:
+        """The receiving end of a channel."""
+        return Endpoint(self.mailboxes[route.target], route.input)
+
+    def plug_output(self, route: Route, channel: OutputChannel) -> None:
+        """Give a subtask the channel that it sends to."""
+        self.ports[route.source].outputs[route.output] = channel
+
+    def plug_input(self, route: Route, channel: InputChannel) -> None:
+        """Give a subtask the channel that it takes from."""
+        self.ports[route.target].inputs[route.input] = channel
+
+
 class Exchange:
     """Listens from the start; connects when every peer listens."""
 
@@ -91,59 +116,46 @@ class Exchange:
 
         `on_lost` is called on a reading thread when a peer's connection ends later.
         """
-        routes = list(routes_of(wiring))
-        ports = {task: Ports() for task in mailboxes}
-        outgoing = [r for r in routes if r.source in ports and r.target not in ports]
-        incoming = [r for r in routes if r.target in ports and r.source not in ports]
-        for route in routes:
-            if route.source in ports and route.target in ports:
-                channel = LocalChannel(
-                    Endpoint(mailboxes[route.source], route.output),
-                    Endpoint(mailboxes[route.target], route.input),
-                )
-                ports[route.source].outputs[route.output] = channel
-                ports[route.target].inputs[route.input] = channel
-        for slot in sorted({route.target.subtask for route in outgoing}):
-            self._dial(
-                slot, [r for r in outgoing if r.target.subtask == slot], mailboxes, ports, on_lost
-            )
-        expected = {route.source.subtask for route in incoming}
-        while expected:
-            slot, connection = self._accept(expected, on_lost)
-            expected.discard(slot)
-            self._welcome(
-                slot,
-                connection,
-                [r for r in incoming if r.source.subtask == slot],
-                mailboxes,
-                ports,
-            )
+        plugs = Plugs(mailboxes, {task: Ports() for task in mailboxes})
+        outgoing: dict[int, list[Route]] = defaultdict(list)
+        incoming: dict[int, list[Route]] = defaultdict(list)
+        for route in routes_of(wiring):
+            match route.source in mailboxes, route.target in mailboxes:
+                case True, True:
+                    channel = LocalChannel(plugs.source(route), plugs.target(route))
+                    plugs.plug_output(route, channel)
+                    plugs.plug_input(route, channel)
+                case True, False:
+                    outgoing[route.target.subtask].append(route)
+                case False, True:
+                    incoming[route.source.subtask].append(route)
+        for slot, routes in sorted(outgoing.items()):
+            self._dial(slot, routes, plugs, on_lost)
+        while incoming:
+            slot, connection = self._accept(incoming.keys(), on_lost)
+            _welcome(slot, connection, incoming.pop(slot), plugs)
         self._stop_listening()
-        return ports
+        return plugs.ports
 
-    def _dial(
-        self,
-        slot: int,
-        routes: list[Route],
-        mailboxes: Mapping[TaskId, Mailbox],
-        ports: Mapping[TaskId, Ports],
-        on_lost: Lost,
-    ) -> None:
+    def _dial(self, slot: int, routes: list[Route], plugs: Plugs, on_lost: Lost) -> None:
+        """Connect to a worker that this one sends to."""
         peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             peer.connect(str(data_socket(self._runtime, self._attempt_id, slot)))
         except OSError as error:
+            peer.close()
             msg = f"worker of slot {slot} does not answer: {error}"
             raise ConnectionLost(msg) from error
         connection = self._adopt(peer, on_lost)
         connection.send(wire.hello(self._attempt_id, self._slot))
-        sources = {r.number: Endpoint(mailboxes[r.source], r.output) for r in routes}
+        sources = {route.number: plugs.source(route) for route in routes}
         outgoing = OutgoingConnection(connection, sources)
         for route in routes:
-            ports[route.source].outputs[route.output] = RemoteOutput(outgoing, route.number)
+            plugs.plug_output(route, RemoteOutput(outgoing, route.number))
         outgoing.start(f"credits from slot {slot}")
 
-    def _accept(self, expected: set[int], on_lost: Lost) -> tuple[int, Connection]:
+    def _accept(self, expected: Collection[int], on_lost: Lost) -> tuple[int, Connection]:
+        """Wait for one of the workers that send to this one."""
         try:
             peer, _ = self._listener.accept()
         except TimeoutError as error:
@@ -155,20 +167,6 @@ class Exchange:
             msg = f"unexpected peer: attempt {attempt_id}, slot {slot}"
             raise InternalError(msg)
         return slot, self._adopt(peer, on_lost)
-
-    def _welcome(
-        self,
-        slot: int,
-        connection: Connection,
-        routes: list[Route],
-        mailboxes: Mapping[TaskId, Mailbox],
-        ports: Mapping[TaskId, Ports],
-    ) -> None:
-        targets = {r.number: Endpoint(mailboxes[r.target], r.input) for r in routes}
-        incoming = IncomingConnection(connection, targets)
-        for route in routes:
-            ports[route.target].inputs[route.input] = RemoteInput(incoming, route.number)
-        incoming.start(f"elements from slot {slot}")
 
     def _adopt(self, peer: socket.socket, on_lost: Lost) -> Connection:
         connection = Connection(wire.tune(peer), on_lost)
@@ -185,3 +183,12 @@ class Exchange:
         self._stop_listening()
         for connection in self._connections:
             connection.close()
+
+
+def _welcome(slot: int, connection: Connection, routes: list[Route], plugs: Plugs) -> None:
+    """Take the channels of a worker that has connected."""
+    targets = {route.number: plugs.target(route) for route in routes}
+    incoming = IncomingConnection(connection, targets)
+    for route in routes:
+        plugs.plug_input(route, RemoteInput(incoming, route.number))
+    incoming.start(f"elements from slot {slot}")

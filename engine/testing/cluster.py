@@ -96,7 +96,7 @@ class LocalCluster:
         """Start a job manager in the same home, at the same address."""
         command = [sys.executable, "-m", "engine.cluster.jobmanager", "--lifeline"]
         with (self.home / "jobmanager.log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603  the command is ours
                 [
                     *command,
                     *("--home", str(self.home), "--port", str(self._port)),
