@@ -12,6 +12,7 @@ Errors   a history that does not end raises AssertionError; print its seed to se
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -19,7 +20,7 @@ from random import Random
 from engine.checkpoint.compatibility import check_restore
 from engine.checkpoint.effects import SnapshotRequest
 from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest
-from engine.checkpoint.stats import CheckpointHistory, CheckpointLog
+from engine.checkpoint.stats import CheckpointLog
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import JobGraph, TaskId
 from engine.graph.plan import plan_of
@@ -56,11 +57,14 @@ class History:
 
     seed: int
     output: OutputTables
-    checkpoints: CheckpointHistory
     parallelisms: list[int] = field(default_factory=list)
     """Of each attempt."""
     crashes: int = 0
     stops: int = 0
+    """Stops with savepoint in the middle, from which the job was started again."""
+    completed: int = 0
+    """Snapshots of all kinds, over all attempts."""
+    failed: int = 0
 
 
 def simulate(build: Build, seed: int, chaos: Chaos = Chaos()) -> History:
@@ -87,13 +91,16 @@ class _Simulation:
         self._requests = 0
         self._next_id = 1
         self._paces: dict[Pace, int] = {}
-        self._history = History(seed, OutputTables(), self._log.history())
+        self._history = History(seed, OutputTables())
 
     def run(self) -> History:
         """Start attempts until one ends with all input read."""
-        while not self._run_attempt(self._start()):
-            pass
-        self._history.checkpoints = self._log.history()
+        finished = False
+        while not finished:
+            attempt = self._start()
+            finished = self._run_attempt(attempt)
+            self._next_id = attempt.coordinator.next_id
+        self._count()
         return self._history
 
     def _start(self) -> Attempt:
@@ -128,7 +135,6 @@ class _Simulation:
         """Drive an attempt to its end; say whether the job is finished."""
         for _ in range(MAX_STEPS):
             if attempt.done:
-                self._next_id = attempt.coordinator.next_id
                 self._history.stops += not attempt.input_ended
                 return attempt.input_ended
             try:
@@ -137,7 +143,6 @@ class _Simulation:
                     return False
                 self._step(attempt)
             except JobFailed:
-                self._next_id = attempt.coordinator.next_id
                 return False
         msg = f"job does not end: {[repr(task) for task in attempt.tasks.values()]}"
         raise AssertionError(msg)
@@ -150,11 +155,16 @@ class _Simulation:
 
     def _crash(self, attempt: Attempt) -> None:
         """Kill the tasks only, or the coordinator and all it remembers with them."""
-        self._next_id = attempt.coordinator.next_id
         if self._random.random() < 0.5:
             attempt.settle()
         else:
+            self._count()
             self._log = CheckpointLog()
+
+    def _count(self) -> None:
+        counts = self._log.history().counts
+        self._history.completed += counts.completed
+        self._history.failed += counts.failed
 
     def _step(self, attempt: Attempt) -> None:
         steps = attempt.steps(self._random)
@@ -177,3 +187,9 @@ class _Simulation:
         self._requests += 1
         trigger_id = f"{self._requests:032x}"
         attempt.request(SnapshotRequest(trigger_id, SnapshotKind.SAVEPOINT, then, "savepoints"))
+
+
+if __name__ == "__main__":
+    from engine.testing.histories import main
+
+    sys.exit(main())
