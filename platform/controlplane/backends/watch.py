@@ -1,11 +1,7 @@
 """Watching an engine: everything the collector wants to know of it, asked at once and awaited.
 
-    EngineWatch.look(ids) ─▶ EngineSighting        version, task managers, slots, states of all jobs
-                              └─ JobSighting       of each job in `ids`: vertices, checkpoints, …
-                                  └─ VertexSighting, CheckpointSighting, FailureSighting
+    EngineWatch.look(ids) ─▶ EngineSighting of sightings.py
 
-Units    rates are rows per second; busy, backpressured and idle are percent of the busiest subtask;
-         event times are epoch ms. None is unknown: nothing is made up.
 Errors   backends.errors: EngineAway when nobody answers; a job that vanishes while it is looked at
          is left out.
 """
@@ -15,12 +11,20 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx
 
 from controlplane.backends.errors import EngineAway
+from controlplane.backends.sightings import (
+    CheckpointSighting,
+    EngineSighting,
+    FailureSighting,
+    JobSighting,
+    VertexSighting,
+    total,
+)
 from engine.rest.answers.checkpoints import CheckpointEntry, CheckpointList
 from engine.rest.answers.jobs import FailureEntry, JobDetail, JobPlan, VertexSummary
 from engine.rest.answers.snapshots import Progress
@@ -37,120 +41,6 @@ FLINK_ENDS = (-(2**63), MAX_INT64)
 """Flink's watermarks before the first row and after the last one."""
 
 MAX_FAILURES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class VertexSighting:
-    """One vertex, over its subtasks."""
-
-    id: str
-    state: str
-    parallelism: int
-    running: int
-    in_rate: float | None
-    out_rate: float | None
-    busy: float | None
-    backpressured: float | None
-    idle: float | None
-    watermark_ms: float | None
-    is_source: bool
-    is_sink: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointSighting:
-    """One entry of the checkpoint history."""
-
-    id: int
-    is_savepoint: bool
-    status: str
-    """in_progress, completed or failed."""
-    triggered_ms: int
-    duration_ms: int | None
-    size_bytes: int | None
-    path: str
-    failure: str
-    detail: Mapping[str, Any]
-
-    @property
-    def end_ms(self) -> int | None:
-        """When it ended."""
-        return None if self.duration_ms is None else self.triggered_ms + self.duration_ms
-
-
-@dataclass(frozen=True, slots=True)
-class FailureSighting:
-    """One entry of the exception history."""
-
-    at_ms: int
-    name: str
-    sentence: str
-    task: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobSighting:
-    """One job."""
-
-    id: str
-    state: str
-    since_ms: int | None
-    waiting_for: str
-    uptime_ms: int | None
-    restarts: int | None
-    plan: Mapping[str, Any]
-    vertices: tuple[VertexSighting, ...]
-    checkpoints: tuple[CheckpointSighting, ...]
-    """Newest first."""
-    completed: CheckpointSighting | None
-    """The last completed checkpoint, which outlives the history."""
-    failures: tuple[FailureSighting, ...]
-    """Newest first."""
-    event_ms: float | None
-    """Event-time position: the lowest watermark of the sources."""
-    newest_ms: float | None
-    """Newest event time that the sources have read."""
-    pending_rows: int | None
-
-    @property
-    def in_rate(self) -> float | None:
-        """Rows out of the sources."""
-        return _total(vertex.in_rate for vertex in self.vertices if vertex.is_source)
-
-    @property
-    def out_rate(self) -> float | None:
-        """Rows into the sinks."""
-        return _total(vertex.out_rate for vertex in self.vertices if vertex.is_sink)
-
-    @property
-    def busy(self) -> float | None:
-        """The busiest subtask."""
-        return _largest(vertex.busy for vertex in self.vertices)
-
-    @property
-    def backpressured(self) -> float | None:
-        """The subtask that is held up most."""
-        return _largest(vertex.backpressured for vertex in self.vertices)
-
-    @property
-    def delay_ms(self) -> float | None:
-        """By how much the watermark is behind the newest event."""
-        if self.event_ms is None or self.newest_ms is None:
-            return None
-        return max(0.0, self.newest_ms - self.event_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSighting:
-    """One engine."""
-
-    version: str
-    task_managers: int
-    slots: int
-    slots_free: int
-    states: Mapping[str, str]
-    """State of every job that the engine knows, by its id."""
-    jobs: Mapping[str, JobSighting] = field(default_factory=dict)
 
 
 class EngineWatch:
@@ -304,7 +194,7 @@ def _vertex_sighting(vertex: VertexSummary, metrics: Metrics, graph: _Graph) -> 
 
 
 def _operators(metrics: Metrics, names: Sequence[str], figure: str) -> float | None:
-    return _total(_figure(metrics, f"{name}.{figure}", "sum") for name in names)
+    return total(_figure(metrics, f"{name}.{figure}", "sum") for name in names)
 
 
 def _figure(metrics: Metrics, name: str, aggregate: str) -> float | None:
@@ -416,12 +306,3 @@ def _whole(text: str | None) -> int | None:
         return None if text is None else int(float(text))
     except (ValueError, OverflowError):
         return None
-
-
-def _total(figures: Iterable[float | None]) -> float | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if known else None
-
-
-def _largest(figures: Iterable[float | None]) -> float | None:
-    return max((figure for figure in figures if figure is not None), default=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.backends.watch import EngineSighting, JobSighting
+from controlplane.backends.sightings import EngineSighting, JobSighting
 from controlplane.collector import figures
 from controlplane.live.topics import Payload
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.backends.watch import CheckpointSighting, FailureSighting, JobSighting
+from controlplane.backends.sightings import CheckpointSighting, FailureSighting, JobSighting
 from controlplane.jobs.models import Run
 from controlplane.live.topics import Payload
 from controlplane.metrics.line_protocol import FieldValue, Point, tags_of

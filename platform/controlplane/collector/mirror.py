@@ -18,7 +18,7 @@ from django.utils import timezone
 from redis import RedisError
 
 from controlplane.backends.models import Cluster
-from controlplane.backends.watch import CheckpointSighting, EngineSighting, JobSighting
+from controlplane.backends.sightings import CheckpointSighting, EngineSighting, JobSighting
 from controlplane.collector import figures
 from controlplane.jobs import lifecycle
 from controlplane.jobs.models import TERMINAL, Job, Run, RunState

@@ -14,6 +14,7 @@ Errors   an engine that is away is shown as away, and its figures as unknown. A 
 from __future__ import annotations
 
 import logging
+import sqlite3
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -24,7 +25,8 @@ from django.db import DatabaseError
 
 from controlplane.backends.errors import EngineAway
 from controlplane.backends.models import Cluster
-from controlplane.backends.watch import EngineSighting, EngineWatch, JobSighting
+from controlplane.backends.sightings import EngineSighting, JobSighting
+from controlplane.backends.watch import EngineWatch
 from controlplane.collector import figures, mirror
 from controlplane.collector.board import Board
 from controlplane.collector.mirror import RunMirror
@@ -81,7 +83,7 @@ class Watcher:
                 await self._show_away(runs)
             else:
                 await self._take_in(runs, sighting)
-        except DatabaseError as error:
+        except (DatabaseError, sqlite3.Error) as error:
             # What was rolled back must be compared with the database again.
             self._watched.clear()
             log.warning("%s: this look is lost: %s", self.cluster.name, error)

@@ -18,6 +18,9 @@ from controlplane.metrics.store import ENGINE, OUTPUTS, series_store
 
 NEWEST = 400
 """Points of one line: more than a plot has pixels to tell apart."""
+WINDOWS = 90
+HOUR_MS = 3_600_000
+DASHED = (5, 4)
 LINES = 6
 """Lines in one plot that can be told apart."""
 PREFERRED = ("mean", "value", "sum", "total", "avg")
@@ -31,6 +34,8 @@ class Line:
 
     name: str
     points: list[tuple[float, float]]
+    hue: int
+    """Which colour: the same things have the same one."""
     dash: tuple[int, int] | None = None
 
 
@@ -105,26 +110,32 @@ def _tags(store: SeriesStore, measurement: str) -> tuple[str, tuple[str, ...]]:
     return split, tuple(sorted(values[split]))
 
 
-def output_lines(job: Job, choice: str, replay: str = "", limit: int = LINES) -> list[Line]:
-    """The chosen output of a job; with a replay's name, of both, side by side."""
+def output_lines(job: Job, choice: str, replay: str = "") -> list[Line]:
+    """The chosen output of a job; with a replay's name, of both, over what the replay wrote."""
     store = series_store()
     what = _parsed(choice, output_choices(job))
     if what is None:
         return []
-    live = _busiest(_read(store, what.measurement, what), limit if not replay else limit // 2)
-    lines = [Line(_name(one, what), _numbers(one)) for one in live]
     if not replay:
-        return lines
-    wanted = {tuple(sorted(one.tags.items())) for one in live}
-    beside = [
-        one
-        for one in _read(store, f"{what.measurement}@{replay}", what)
-        if tuple(sorted(one.tags.items())) in wanted or not wanted
+        live = _busiest(_read(store, what.measurement, what), LINES)
+        return [Line(_name(one, what), _recent(_numbers(one)), hue) for hue, one in enumerate(live)]
+    beside = _busiest(_read(store, f"{what.measurement}@{replay}", what), LINES // 2)
+    hues = {_name(one, what): hue for hue, one in enumerate(beside)}
+    shadow = [
+        Line(f"{name} {replay}", _recent(_numbers(one)), hues[name], DASHED)
+        for one in beside
+        if (name := _name(one, what))
     ]
-    both = [Line(f"{line.name} live", line.points) for line in lines]
-    return both + [
-        Line(f"{_name(one, what)} {replay}", _numbers(one), (5, 4)) for one in beside[:limit]
+    times = [at for line in shadow for at, _ in line.points]
+    if not times:
+        return []
+    live = _read(store, what.measurement, what, min(times), max(times) + 1)
+    old = [
+        Line(f"{name} live", _numbers(one), hues[name])
+        for one in live
+        if (name := _name(one, what)) in hues
     ]
+    return sorted(old + shadow, key=lambda line: line.name)
 
 
 def _parsed(choice: str, choices: Sequence[Choice]) -> _What | None:
@@ -137,8 +148,29 @@ def _parsed(choice: str, choices: Sequence[Choice]) -> _What | None:
     return _What(measurement, field, {key: value} if key else {})
 
 
-def _read(store: SeriesStore, measurement: str, what: _What) -> list[Series]:
-    return store.query(OUTPUTS, measurement, what.field, where=what.where, limit=NEWEST)
+def _read(
+    store: SeriesStore,
+    measurement: str,
+    what: _What,
+    start_ms: float | None = None,
+    stop_ms: float | None = None,
+) -> list[Series]:
+    return store.query(
+        OUTPUTS,
+        measurement,
+        what.field,
+        where=what.where,
+        start_ms=start_ms,
+        stop_ms=stop_ms,
+        limit=NEWEST,
+    )
+
+
+def _recent(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of windows the newest ninety: a year of days is no line that anybody can read."""
+    if len(points) < 2 or points[-1][0] - points[0][0] < (len(points) - 1) * HOUR_MS:
+        return points
+    return points[-WINDOWS:]
 
 
 def _busiest(series: Iterable[Series], limit: int) -> list[Series]:

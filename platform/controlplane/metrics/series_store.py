@@ -119,12 +119,19 @@ class SeriesStore:
     def write(self, bucket: str, points: Sequence[Point]) -> list[tuple[int, str]]:
         """Keep the points; return (index, reason) for each that could not be kept."""
         refused: list[tuple[int, str]] = []
+        with self._transaction() as connection:
+            rows = self._rows(connection, bucket, points, refused)
+            connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?)", rows)
+            self._forget_old(connection, bucket, rows)
+        return refused
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Commit at the end, or roll back."""
         with self._write_lock, self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                rows = self._rows(connection, bucket, points, refused)
-                connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?)", rows)
-                self._forget_old(connection, bucket, rows)
+                yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 connection.execute("ROLLBACK")
@@ -132,7 +139,6 @@ class SeriesStore:
                 self._columns.clear()
                 self._types.clear()
                 raise
-        return refused
 
     def _rows(
         self,
@@ -209,6 +215,33 @@ class SeriesStore:
                 " WHERE column_id = ? ORDER BY time_ns DESC LIMIT 1 OFFSET ?)",
                 (column, column, keep),
             )
+
+    def drop_before(self, bucket: str, time_ms: float) -> None:
+        """Forget points of a bucket that are older, and series that have none left.
+
+        For buckets on the wall clock: the event time of outputs says nothing about their age.
+        """
+        with self._transaction() as connection:
+            columns = connection.execute(
+                "SELECT columns.id FROM columns JOIN series ON series_id = series.id"
+                " WHERE bucket = ?",
+                (bucket,),
+            ).fetchall()
+            connection.executemany(
+                "DELETE FROM points WHERE column_id = ? AND time_ns < ?",
+                [(column, _ns(time_ms, 0)) for (column,) in columns],
+            )
+            connection.executemany(
+                "DELETE FROM columns WHERE id = ?"
+                " AND NOT EXISTS (SELECT 1 FROM points WHERE column_id = columns.id)",
+                columns,
+            )
+            connection.execute(
+                "DELETE FROM series WHERE bucket = ?"
+                " AND NOT EXISTS (SELECT 1 FROM columns WHERE series_id = series.id)",
+                (bucket,),
+            )
+            self._columns.clear()
 
     # ---- reading
 

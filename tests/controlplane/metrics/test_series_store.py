@@ -137,3 +137,15 @@ def test_two_stores_on_one_file_write_at_once(tmp_path):
     assert [len(found) for found in points(stores[0]).values()] == [50, 50]
     for store in stores:
         store.close()
+
+
+def test_what_is_older_than_a_time_can_be_forgotten(store):
+    store.write("b", [at(1, tags={"k": "old"}, v=1.0), at(1, tags={"k": "new"}, v=1.0)])
+    store.write("b", [at(9, tags={"k": "new"}, v=2.0)])
+    store.write("other", [at(1, v=1.0)])
+    store.drop_before("b", 9)
+    assert points(store) == {(("k", "new"),): [(9, 2.0)]}
+    assert store.tag_sets("b", "m") == [{"k": "new"}]
+    assert store.measurements("other") == ["m"]
+    store.write("b", [at(10, tags={"k": "old"}, v=3.0)])
+    assert points(store, where={"k": "old"}) == {(("k", "old"),): [(10, 3.0)]}

@@ -13,6 +13,7 @@ URL = "/api/v2/write?bucket=outputs&org=headwater&precision=ns"
 @pytest.fixture
 def store(settings, tmp_path, monkeypatch):
     settings.HEADWATER_HOME = tmp_path
+    settings.STATIC_ROOT = tmp_path  # whitenoise wants it to exist
     monkeypatch.setenv("HEADWATER_POINTS_TOKEN_SHA256", token_digest("right"))
     store = series_store()
     yield store
