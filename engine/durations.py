@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 
 from engine.elements import Micros
 from engine.errors import ConfigError
@@ -35,15 +36,15 @@ def parse_duration(value: str | timedelta | int, subject: str = "duration") -> M
         return Micros(value // timedelta(microseconds=1))
     if isinstance(value, int):
         return Micros(value)
-    total, at = 0.0, 0
+    total, at = Decimal(), 0
     for part in _PART.finditer(value):
         if part.start() != at or part[2] not in _UNITS:
             break
-        total, at = total + float(part[1]) * _UNITS[part[2]], part.end()
-    if not value.strip() or at != len(value) or total != round(total):
+        total, at = total + Decimal(part[1]) * _UNITS[part[2]], part.end()
+    if not value.strip() or at != len(value) or total != int(total):
         msg = f"{subject} is not a length of time: got {value!r}; write e.g. '500ms', '1s' or '24h'"
         raise ConfigError(msg)
-    return Micros(round(total))
+    return Micros(int(total))
 
 
 def format_duration(micros: int) -> str:

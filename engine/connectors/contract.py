@@ -129,6 +129,13 @@ class Sink(ABC):
     def shadow(self, name: str) -> Sink:
         """The same sink writing beside its target, for a replay called `name`, e.g. "r-1"."""
 
+    def check(self, schema: Mapping[str, pl.DataType]) -> None:
+        """Refuse a stream that lacks a column that this sink needs. Raises GraphError.
+
+        Called when the graph is built, with the columns of the stream, `event_time` among them.
+        """
+        return
+
     def describe(self) -> Mapping[str, str]:
         """Where this sink writes, for people: e.g. {"kind": "parquet", "target": "out/daily"}."""
         return {"kind": type(self).__name__}

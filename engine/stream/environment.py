@@ -1,7 +1,5 @@
 """The environment: where a job begins and what all its operators share.
 
->>> import polars as pl
->>> from engine.connectors.generator import SensorGenerator
 >>> from engine.stream import Environment
 >>> env = Environment("sensors")
 >>> env.name, env.parallelism, env.max_parallelism

@@ -219,6 +219,7 @@ class Stream:
         parallelism: int | None = None,
     ) -> Stream:
         """Write the rows; gives this stream again, so that a job can go on with it."""
+        sink.check(self.schema)
         self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
         return self
 

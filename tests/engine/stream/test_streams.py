@@ -7,6 +7,7 @@ import pytest
 
 import engine as hw
 from engine import agg, windows
+from engine.connectors.print import PrintSink
 from engine.errors import ConfigError, GraphError
 from engine.testing.memory import MemorySource, OutputTables
 
@@ -272,6 +273,19 @@ def test_executing_without_submitting_says_how_to_submit(flights, env):
     flights.sink(OutputTables().sink("out"), uid="out")
     with pytest.raises(ConfigError, match="headwater run"):
         env.execute()
+
+
+class NeedsOrigin(PrintSink):
+    def check(self, schema):
+        if "origin" not in schema:
+            msg = "print needs a column 'origin'"
+            raise GraphError(msg)
+
+
+def test_a_sink_refuses_a_stream_without_what_it_needs(flights):
+    flights.rename({"carrier": "origin"}).sink(NeedsOrigin(), uid="out")
+    with pytest.raises(GraphError, match="needs a column 'origin'"):
+        flights.sink(NeedsOrigin(), uid="other")
 
 
 def test_functions_run_on_keyed_streams(flights, timeless):
