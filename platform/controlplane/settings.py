@@ -186,5 +186,8 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {"django.server": {"handlers": ["console"], "propagate": False}},
+    "loggers": {
+        "django.server": {"handlers": ["console"], "propagate": False},
+        "httpx": {"level": "WARNING"},  # else a line for each request to an engine
+    },
 }

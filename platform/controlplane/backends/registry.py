@@ -19,7 +19,7 @@ def client_for(cluster: Cluster) -> EngineBackend:
     """The engine of `cluster`; asks nothing yet."""
     if cluster.url.startswith(FAKE):
         return fake.engine(cluster.url.removeprefix(FAKE))
-    return RestBackend(cluster.url)
+    return RestBackend.at(cluster.url)
 
 
 def watcher_for(cluster: Cluster, timeout_s: float) -> AsyncEngineClient:

@@ -53,9 +53,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class RestBackend:
     """One engine behind its REST address."""
 
-    def __init__(self, url: str) -> None:
-        self._quick = _client(url, QUICK_S)
-        self._builds = _client(url, BUILD_S)
+    def __init__(self, quick: EngineClient, builds: EngineClient) -> None:
+        self._quick = quick
+        self._builds = builds
+
+    @classmethod
+    def at(cls, url: str) -> RestBackend:
+        """The engine at that address; connections are shared by all who ask for it."""
+        return cls(_client(url, QUICK_S), _client(url, BUILD_S))
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""

@@ -44,10 +44,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet: look again in `seconds`."""
+    """Not yet: look again in `seconds`; `found` is kept at once."""
 
     text: str
     seconds: float = 0.5
+    found: Mapping[str, Any] = field(default_factory=dict)
 
 
 Outcome = Done | Wait

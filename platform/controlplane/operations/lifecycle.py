@@ -75,10 +75,18 @@ def keep(operation: Operation, found: Mapping[str, Any]) -> None:
     _set(operation, result=operation.result | dict(found))
 
 
-def postpone(operation: Operation, text: str, until: datetime) -> None:
-    """Look again at `until`. Raises LeaseLost."""
+def postpone(
+    operation: Operation, text: str, until: datetime, found: Mapping[str, Any] | None = None
+) -> None:
+    """Look again at `until`, and keep what was found meanwhile. Raises LeaseLost."""
     changed = text != operation.text
-    _set(operation, text=text, attempt=operation.attempt + 1, not_before=until)
+    _set(
+        operation,
+        text=text[:500],
+        attempt=operation.attempt + 1,
+        not_before=until,
+        result=operation.result | dict(found or {}),
+    )
     if changed:
         tell(operation)
 

@@ -96,7 +96,7 @@ def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> 
         if isinstance(outcome, Wait):
             pause_s = outcome.seconds * (1 if operation.attempt < QUICK_LOOKS else SLOWER)
             until = context.now + timedelta(seconds=pause_s)
-            lifecycle.postpone(operation, outcome.text, until)
+            lifecycle.postpone(operation, outcome.text, until, outcome.found)
             return pause_s
         with transaction.atomic():
             ended = _record(kind, context, outcome)

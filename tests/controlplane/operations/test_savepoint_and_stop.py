@@ -52,6 +52,20 @@ def test_a_savepoint_that_fails_says_why_and_the_job_runs_on(running, alice, eng
     assert running.runs.get().state == RunState.RUNNING
 
 
+def test_a_savepoint_that_a_restart_spoiled_is_asked_for_again(running, alice, engine, drive):
+    operation = request_savepoint(running, alice)
+    spoiled = []
+
+    def spoil_once(point: str) -> None:
+        if engine.calls.count("trigger_savepoint") == 1 and not spoiled:
+            engine.fail_savepoints("the job restarted before it was complete")
+            spoiled.append(point)
+
+    assert drive(operation, spoil_once).state == Operation.State.SUCCEEDED
+    assert engine.calls.count("trigger_savepoint") == 2
+    assert len(engine.savepoints) == 1
+
+
 def test_a_savepoint_waits_until_every_task_runs(running, alice, engine, drive):
     run = running.runs.get()
     job = engine.jobs[run.engine_job_id]

@@ -13,6 +13,9 @@ from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_
 from controlplane.operations.steps.starting import waiting_text
 from controlplane.snapshots import lifecycle as savepoints
 
+MOST_TRIES = 3
+RETRY_S = 2.0
+
 
 def trigger(context: Context) -> Outcome:
     """Ask for a savepoint, once every task of the job runs."""
@@ -56,20 +59,28 @@ def await_savepoint(context: Context) -> Outcome:
     except UnknownTrigger:
         return _after_forgetting(context)
     if status.failure:
-        msg = f"the savepoint of {context.job.name} failed: {status.failure}"
-        raise StepFailed(msg)
+        return _after_failure(context, status.failure)
     if not status.done:
         return Wait("waits for every task to write its part")
     return Done({"location": status.location})
 
 
+def _after_failure(context: Context, failure: str) -> Outcome:
+    """A job that restarts fails the savepoint that is on its way: ask again, a few times."""
+    sentence = f"the savepoint of {context.job.name} failed: {failure}"
+    tries = context.result.get("tries", 0) + 1
+    if tries >= MOST_TRIES:
+        raise StepFailed(sentence)
+    return Wait(f"{sentence}; asks again", RETRY_S, {"tries": tries})
+
+
 def _after_forgetting(context: Context) -> Outcome:
-    """The engine's trigger ids died with its job manager: look for the savepoint, or ask again."""
+    """The engine does not know our id (any more): look for the savepoint, or ask again."""
     if found := _find(context):
         return Done({"location": found})
     ask = trigger_stop if context.result.get("stops") else trigger
     outcome = ask(context)
-    return outcome if isinstance(outcome, Wait) else Wait("the engine forgot it: asked again", 1.0)
+    return outcome if isinstance(outcome, Wait) else Wait("asked the engine again", 1.0)
 
 
 def _find(context: Context) -> str:
@@ -105,4 +116,5 @@ def fail_savepoint(context: Context, failure: StepFailed) -> None:
 
 
 def _trigger_id(context: Context) -> str:
-    return context.operation.pk.hex
+    """One for each try: under an id that has failed an engine only repeats the failure."""
+    return context.derived_id(f"try {context.result.get('tries', 0)}")

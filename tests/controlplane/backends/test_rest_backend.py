@@ -1,0 +1,132 @@
+"""The control plane's view of an engine, over the engine's own routes."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from controlplane.backends.contract import Start
+from controlplane.backends.errors import EngineAway, EngineRefused, UnknownJob, UnknownTrigger
+from controlplane.backends.rest import RestBackend, event_time
+
+from engine.rest.app import create_app
+from engine.rest.client import EngineClient
+from engine.testing.fake_service import FakeService
+from engine.testing.in_memory import InMemory
+
+URL = "http://127.0.0.1:8081"
+JOB = "0123456789abcdef0123456789abcdef"
+TRIGGER = "fedcba9876543210fedcba9876543210"
+
+
+@pytest.fixture
+def service():
+    return FakeService()
+
+
+@pytest.fixture
+def engine(service):
+    client = EngineClient(URL, transport=InMemory(create_app(service)))
+    return RestBackend(client, client)
+
+
+@pytest.fixture
+def artifact(engine, tmp_path):
+    path = tmp_path / "0a1b"
+    path.write_bytes(b"import engine as hw\n")
+    return engine.upload("flights.py", path)
+
+
+@pytest.fixture
+def started(engine, artifact):
+    engine.start(
+        Start(
+            artifact_id=artifact,
+            engine_job_id=JOB,
+            parallelism=2,
+            arguments=("--speed", "2"),
+            settings={"pipeline.name": "flights@r-1", "headwater.sinks.shadow": "r-1"},
+        )
+    )
+    return JOB
+
+
+def test_a_start_carries_everything_that_was_asked(engine, started, service):
+    (request,) = service.requests
+
+    assert request.job_id == JOB
+    assert request.program.parallelism == 2
+    assert request.program.arguments == ("--speed", "2")
+    assert request.program.settings["headwater.sinks.shadow"] == "r-1"
+    job = engine.job(JOB)
+    assert (job.name, job.engine_job_id) == ("flights@r-1", JOB)
+    assert job.tasks_total > 0
+    assert job.plan["nodes"]
+
+
+def test_a_second_start_under_the_same_id_is_refused(engine, started, artifact):
+    with pytest.raises(EngineRefused):
+        engine.start(Start(artifact, JOB, 1))
+
+
+def test_a_savepoint_is_polled_until_its_location_is_known(engine, started, tmp_path):
+    engine.trigger_savepoint(JOB, str(tmp_path), TRIGGER)
+    engine.trigger_savepoint(JOB, str(tmp_path), TRIGGER)
+
+    assert not engine.savepoint_status(JOB, TRIGGER).done
+    status = engine.savepoint_status(JOB, TRIGGER)
+    assert status.done
+    assert status.location.startswith(str(tmp_path))
+    assert engine.savepoint_locations(JOB) == [status.location, status.location]
+
+
+def test_a_savepoint_that_fails_has_a_sentence(engine, started):
+    engine.trigger_savepoint(JOB, "/unwritable", TRIGGER)
+    engine.savepoint_status(JOB, TRIGGER)
+
+    assert engine.savepoint_status(JOB, TRIGGER).failure
+
+
+def test_stopping_ends_the_job(engine, started, tmp_path):
+    engine.stop(JOB, str(tmp_path), TRIGGER, drain=False)
+    while not engine.savepoint_status(JOB, TRIGGER).done:
+        pass
+
+    assert engine.job(JOB).state == "FINISHED"
+    assert engine.job(JOB).has_ended
+
+
+def test_cancelling_twice_does_no_harm(engine, started):
+    engine.cancel(JOB)
+    engine.cancel(JOB)
+
+    assert engine.job(JOB).state in {"CANCELLING", "CANCELED"}
+
+
+def test_what_the_engine_does_not_know_is_told_apart(engine, started):
+    with pytest.raises(UnknownJob):
+        engine.job("0" * 32)
+    with pytest.raises(UnknownJob):
+        engine.cancel("0" * 32)
+    with pytest.raises(UnknownTrigger):
+        engine.savepoint_status(JOB, "0" * 32)
+    with pytest.raises(EngineRefused, match="does not exist"):
+        engine.check("nothing_here.py", (), 1)
+
+
+def test_an_engine_that_is_gone_or_behind_a_dead_gateway_is_away():
+    dead = EngineClient("http://127.0.0.1:9", timeout=1)
+    gateway = EngineClient(
+        URL, transport=httpx.MockTransport(lambda _: httpx.Response(503, text="starting"))
+    )
+    for client in (dead, gateway):
+        with pytest.raises(EngineAway):
+            RestBackend(client, client).job(JOB)
+
+
+@pytest.mark.parametrize("micros", [None, -(2**63), 2**63 - 1])
+def test_a_time_that_is_no_date_is_unknown(micros):
+    assert event_time(micros) is None
+
+
+def test_event_times_keep_their_microseconds():
+    assert event_time(1_362_096_000_000_001).isoformat() == "2013-03-01T00:00:00.000001+00:00"

@@ -1,0 +1,139 @@
+"""Every kind of operation, on a real engine with real processes."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from controlplane.backends.models import Cluster
+from controlplane.backends.registry import client_for
+from controlplane.jobs import actions
+from controlplane.jobs.models import RunState
+from controlplane.operations import runner
+from controlplane.operations.models import Operation
+from controlplane.replay.actions import abandon_replay, start_replay
+from controlplane.replay.preflight import preflight
+from controlplane.snapshots.actions import request_savepoint
+from controlplane.snapshots.models import Savepoint
+from django.utils import timezone
+
+from engine.testing.cluster import LocalCluster
+
+pytestmark = pytest.mark.integration
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    with LocalCluster(tmp_path / "engine", task_managers=2, slots=2) as running:
+        yield running
+
+
+@pytest.fixture
+def flights(cluster, team, alice, tmp_path, settings):
+    settings.HEADWATER_SAVEPOINTS = tmp_path / "savepoints"
+    embedded = Cluster.objects.create(name="embedded", url=cluster.url)
+    began = (timezone.now() - timedelta(seconds=90)).isoformat()
+    chosen = {
+        "parallelism": 2,
+        "checkpoint_interval_ms": 300,
+        "arguments": ["--no-points", "--anchor", began, "--output", str(tmp_path / "output")],
+    }
+    file = EXAMPLES / "flights.py"
+    content = file.read_bytes()
+    return actions.create_job("flights", team, alice, file.name, content, chosen, cluster=embedded)
+
+
+def finish(operation: Operation) -> Operation:
+    """Bring it to its end by the real clock."""
+    until = time.monotonic() + 90
+    while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
+        assert time.monotonic() < until, operation
+        time.sleep(again_s)
+    operation.refresh_from_db()
+    return operation
+
+
+def succeed(operation: Operation) -> Operation:
+    ended = finish(operation)
+    assert (ended.state, ended.error) == (Operation.State.SUCCEEDED, "")
+    return ended
+
+
+def test_the_life_of_a_job(flights, alice, tmp_path):
+    # It runs.
+    succeed(actions.deploy(flights, alice))
+    run = flights.runs.get()
+    assert run.state == RunState.RUNNING
+    assert run.plan["nodes"]
+
+    # A savepoint knows where it is.
+    succeed(request_savepoint(flights, alice, "first"))
+    first = Savepoint.objects.get()
+    assert first.event_time.year == 2013
+    assert set(first.source_positions["flights"]) == {"EWR", "JFK", "LGA"}
+    assert (Path(first.location) / "_metadata").is_file()
+
+    # Version 2 replays from it, beside the live job, into files of its own.
+    v2 = (EXAMPLES / "flights_v2.py").read_bytes()
+    version_2 = actions.add_version(flights, alice, "flights_v2.py", v2)
+    found = preflight(first, version_2, 1)
+    assert found.ok, found.refusals
+    assert "daily" in {row.uid for row in found.rows}
+    replay, starting = start_replay(first, version_2, alice, 1)
+    succeed(starting)
+    engine = client_for(flights.cluster)
+    assert engine.job(starting.result["run"] and replay_run(replay).engine_job_id).is_up
+    succeed(abandon_replay(replay, alice))
+    assert engine.job(run.engine_job_id).is_up
+
+    # Version 2 takes over, with the state.
+    succeed(actions.upgrade(flights, alice, version_2))
+    new = flights.runs.filter(purpose="live").first()
+    assert (new.version, new.restored_from.origin) == (version_2, "upgrade")
+
+    # It stops with a savepoint, and starts again from it at another parallelism.
+    stopped = succeed(actions.stop(flights, alice))
+    actions.change_settings(flights, alice, {"parallelism": 1})
+    savepoint = Savepoint.objects.get(pk=stopped.result["savepoint"])
+    succeed(actions.deploy(flights, alice, version_2, savepoint))
+    assert flights.runs.filter(purpose="live").first().parallelism == 1
+    succeed(actions.cancel(flights, alice))
+
+
+def replay_run(replay):
+    replay.refresh_from_db()
+    return replay.run
+
+
+def test_what_cannot_work_is_refused_in_one_sentence(flights, alice, tmp_path):
+    broken = b"import engine as hw\nraise RuntimeError('no such column: delay')\n"
+    version = actions.add_version(flights, alice, "broken.py", broken)
+    failed = finish(actions.deploy(flights, alice, version))
+    assert "no such column: delay" in failed.error
+    assert "\n" not in failed.error
+    assert flights.runs.get().state == RunState.FAILED
+
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    unusable = Savepoint.objects.create(
+        job=flights, origin="imported", status="completed", location=str(folder)
+    )
+    failed = finish(actions.deploy(flights, alice, flights.versions.get(number=1), unusable))
+    assert "_metadata" in failed.error
+    assert "\n" not in failed.error
+
+
+def test_a_savepoint_survives_the_death_of_the_job_manager(flights, alice, cluster):
+    succeed(actions.deploy(flights, alice))
+    operation = request_savepoint(flights, alice)
+    runner.advance(operation.pk, timezone.now)
+    cluster.kill_job_manager()
+    runner.advance(operation.pk, timezone.now)
+    cluster.restart_job_manager()
+
+    succeed(operation)
+    assert Savepoint.objects.get().status == Savepoint.Status.COMPLETED
