@@ -184,7 +184,7 @@ class Stream:
         return self._then(operator, result, (uid, name, parallelism))
 
     def union(self, *others: Stream) -> Stream:
-        """All rows of several streams with the same columns."""
+        """All rows of several streams with the same columns, in no particular order."""
         for other in others:
             if other.env is not self.env:
                 msg = "union joins streams of two environments; build one job in one environment"
