@@ -41,6 +41,9 @@ from engine.rest.model.requests import (
 
 T = TypeVar("T")
 
+BUILD_S = 90.0
+"""The engine runs the job file to build its graph, in a new process, within a limit of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
@@ -53,6 +56,8 @@ class Call(Generic[T]):
     body: Mapping[str, object] | None = None
     file: tuple[str, bytes] | None = None
     """Name and content of an upload."""
+    needs_s: float = 0.0
+    """How long a good answer may take; the client waits so long even if it is less patient."""
 
 
 # The engine.
@@ -252,7 +257,7 @@ def preflight(request: PreflightRequest) -> Call[PreflightReport]:
     """Would this program start from this snapshot? Only our engine."""
     body = _program(request.program) | _allowance(request.allow_non_restored)
     body |= {"artifact": request.program.artifact_id, "savepointPath": request.savepoint_path}
-    return Call("POST", "/headwater/preflight", PreflightReport.of, body=body)
+    return Call("POST", "/headwater/preflight", PreflightReport.of, body=body, needs_s=BUILD_S)
 
 
 # Artifacts and the life of a job.
@@ -280,7 +285,13 @@ def delete_artifact(artifact_id: str) -> Call[None]:
 def plan(program: Program) -> Call[JobPlan]:
     """The graph that a program would run as."""
     path = f"/jars/{quote(program.artifact_id)}/plan"
-    return Call("POST", path, lambda body: JobPlan.of(body["plan"]), body=_program(program))
+    return Call(
+        "POST",
+        path,
+        lambda body: JobPlan.of(body["plan"]),
+        body=_program(program),
+        needs_s=BUILD_S,
+    )
 
 
 def run(request: RunRequest) -> Call[str]:
@@ -290,7 +301,7 @@ def run(request: RunRequest) -> Call[str]:
     body |= {name: value for name, value in optional.items() if value is not None}
     body["claimMode"] = request.claim.value
     path = f"/jars/{quote(request.program.artifact_id)}/run"
-    return Call("POST", path, lambda answer: str(answer["jobid"]), body=body)
+    return Call("POST", path, lambda answer: str(answer["jobid"]), body=body, needs_s=BUILD_S)
 
 
 def cancel(job_id: str) -> Call[None]:

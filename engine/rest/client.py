@@ -114,15 +114,14 @@ class EngineClient:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
+        self.timeout = timeout
         # An engine is a neighbour: proxies of the environment are for the world outside.
-        self._http = httpx.Client(
-            headers=_headers(token), timeout=timeout, transport=transport, trust_env=False
-        )
+        self._http = httpx.Client(headers=_headers(token), transport=transport, trust_env=False)
 
     def send(self, call: Call[T]) -> T:
         """Send one request and read its answer. Raises ClientError."""
         try:
-            response = self._http.request(**_request(self.url, call))
+            response = self._http.request(**_request(self.url, call, self.timeout))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _unreachable(self.url, error) from error
         return _answer(self.url, call, response)
@@ -193,14 +192,15 @@ class AsyncEngineClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
+        self.timeout = timeout
         self._http = httpx.AsyncClient(
-            headers=_headers(token), timeout=timeout, transport=transport, trust_env=False
+            headers=_headers(token), transport=transport, trust_env=False
         )
 
     async def send(self, call: Call[T]) -> T:
         """Send one request and read its answer. Raises ClientError."""
         try:
-            response = await self._http.request(**_request(self.url, call))
+            response = await self._http.request(**_request(self.url, call, self.timeout))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _unreachable(self.url, error) from error
         return _answer(self.url, call, response)
@@ -264,8 +264,13 @@ def _headers(token: str | None) -> dict[str, str]:
     return {} if token is None else {"Authorization": f"Bearer {token}"}
 
 
-def _request(url: str, call: Call[Any]) -> dict[str, Any]:
-    request = {"method": call.method, "url": url + call.path, "params": dict(call.query)}
+def _request(url: str, call: Call[Any], timeout: float) -> dict[str, Any]:
+    request = {
+        "method": call.method,
+        "url": url + call.path,
+        "params": dict(call.query),
+        "timeout": httpx.Timeout(max(timeout, call.needs_s), connect=timeout),
+    }
     if call.file is not None:
         request["files"] = {"jarfile": call.file}
     elif call.method != "GET":

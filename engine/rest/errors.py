@@ -47,7 +47,7 @@ class TooLarge(RestError):
 
 def job_not_found(job_id: str) -> NotFound:
     """The refusal for an unknown job id."""
-    return NotFound(f"job {job_id} not found")
+    return NotFound(f"job {job_id} not found; list the jobs to see which this engine knows")
 
 
 def vertex_not_found(vertex_id: str) -> NotFound:

@@ -212,6 +212,19 @@ def test_another_service_is_not_taken_for_an_engine(content: bytes) -> None:
         engine.jobs()
 
 
+def test_a_graph_may_take_longer_to_build_than_other_answers() -> None:
+    patience: list[float] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        patience.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={"jobs": [], "jobid": "f" * 32})
+
+    with EngineClient(URL, timeout=2.0, transport=httpx.MockTransport(answer)) as engine:
+        engine.jobs()
+        engine.run(RunRequest(Program("flights.py")))
+    assert patience == [2.0, calls.BUILD_S]
+
+
 def test_an_error_page_of_a_proxy_is_refused_with_its_status() -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway"))
     engine = EngineClient(URL, transport=transport)
