@@ -86,6 +86,8 @@ class Coordinator:
         self._failures = 0
         self._due_ms = now_ms + (config.interval_ms or 0)
         self._stopped = False
+        self._discarded: dict[int, str] = {}
+        """Folders of aborted snapshots, by id."""
 
     def __repr__(self) -> str:
         pending = None if self._pending is None else self._pending.barrier
@@ -144,7 +146,7 @@ class Coordinator:
         """A subtask has written its part."""
         pending = self._pending
         if pending is None or snapshot.checkpoint_id != pending.id:
-            return Ack.LATE if snapshot.checkpoint_id < self._next_id else Ack.UNKNOWN
+            return self._late_ack(snapshot.checkpoint_id)
         outcome = pending.ack(snapshot, now_ms)
         if outcome is Ack.ACCEPTED:
             self._log.put(pending.stats())
@@ -156,6 +158,12 @@ class Coordinator:
                     WriteManifest(pending.id, folder, manifest, pending.is_recoverable)
                 )
         return outcome
+
+    def _late_ack(self, checkpoint_id: int) -> Ack:
+        if checkpoint_id in self._discarded:
+            # Its files were written after the folder was deleted, and made the folder again.
+            self.effects.append(DiscardFolder(self._discarded[checkpoint_id]))
+        return Ack.LATE if checkpoint_id < self._next_id else Ack.UNKNOWN
 
     def decline(self, task: TaskId, checkpoint_id: int, message: str, now_ms: int) -> None:
         """A subtask could not write its part."""
@@ -256,6 +264,7 @@ class Coordinator:
         self._log.put(pending.failed(reason, failure, now_ms))
         self.effects.append(NotifyAborted(pending.id))
         self.effects.append(DiscardFolder(pending.barrier.folder))
+        self._discarded[pending.id] = pending.barrier.folder
         if pending.operation is not None:
             self._fail_operation(pending.operation.request.trigger_id, reason, failure)
         self._pause(now_ms)

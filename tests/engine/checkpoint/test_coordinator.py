@@ -186,6 +186,22 @@ def test_a_checkpoint_expires_at_its_timeout_and_names_who_is_missing() -> None:
     )
 
 
+def test_what_a_slow_subtask_wrote_after_the_abort_is_deleted_too() -> None:
+    job = Job()
+    job.tick(100)
+    job.tick(150)
+    assert job.ack(TASKS[0], 1) is Ack.LATE
+    assert job.effects() == [DiscardFolder("/chk/chk-1")]
+
+
+def test_a_late_acknowledgement_never_deletes_a_complete_checkpoint() -> None:
+    job = Job()
+    job.tick(100)
+    job.complete(1)
+    assert job.ack(TASKS[0], 1) is Ack.LATE
+    assert job.effects() == []
+
+
 def test_a_declined_checkpoint_is_aborted_with_the_reason() -> None:
     job = Job()
     job.tick(100)
