@@ -55,7 +55,7 @@ def slug(name: str) -> str:
     """A file name for a uid: readable, and unique also where case does not count.
 
     >>> slug("daily totals"), slug("Daily totals")
-    ('daily-totals-bae04d42', 'Daily-totals-b3c0ba38')
+    ('daily-totals-a7a4f85a', 'Daily-totals-f46f41c3')
     """
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", name)[:40].strip("-.")
     return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
