@@ -110,7 +110,7 @@ class Attempt:
         self.tasks: dict[TaskId, Task] = {}
         for id_, spec in wiring.specs.items():
             # Each task unpickles the graph for itself, as workers do: nothing is shared by chance.
-            copied = cloudpickle.loads(cloudpickle.dumps(spec))
+            copied = cloudpickle.loads(cloudpickle.dumps(spec))  # type: ignore[no-untyped-call]
             self.tasks[id_] = Task(copied, _restored(restore.get(id_), storage))
         self.channels: dict[tuple[TaskId, int], deque[Element]] = {
             target: deque() for target in wiring.routes.values()
