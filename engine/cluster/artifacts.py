@@ -13,7 +13,7 @@ import asyncio
 import hashlib
 import json
 import os
-import shutil
+import secrets
 import signal
 import sys
 import tempfile
@@ -53,15 +53,9 @@ class Artifacts:
         self._home = home
         self._store = store
 
-    def upload(self, filename: str, content: Path, now_ms: int) -> Artifact:
+    async def upload(self, filename: str, content: Path, now_ms: int) -> Artifact:
         """Copy a file in; its name is one safe path segment."""
-        digest = hashlib.sha256(content.read_bytes()).hexdigest()[:HASH_DIGITS]
-        target = self._home / "artifacts" / digest / filename
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(f".{filename}.partial")
-        shutil.copyfile(content, partial)
-        partial.replace(target)
-        size = target.stat().st_size
+        digest, size = await asyncio.to_thread(_keep, self._home / "artifacts", filename, content)
         artifact = Artifact(f"{digest}_{filename}", filename, now_ms, size)
         self._store.add_artifact(artifact)
         return artifact
@@ -96,6 +90,18 @@ class Artifacts:
         if artifact is None:
             raise artifact_not_found(artifact_id)
         return self._home / "artifacts" / artifact_id[:HASH_DIGITS] / artifact.filename
+
+
+def _keep(folder: Path, filename: str, content: Path) -> tuple[str, int]:
+    """Copy a file to where its content belongs; return the hash and the size."""
+    data = content.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
+    target = folder / digest / filename
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{filename}.{secrets.token_hex(4)}.partial")
+    partial.write_bytes(data)
+    partial.replace(target)
+    return digest, len(data)
 
 
 def settings_of(program: Program) -> Mapping[str, str]:

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from engine.clock import monotonic, now_ms
 from engine.cluster import processes
+from engine.cluster.background import Background
 from engine.cluster.control_server import Peer
 from engine.cluster.scheduler import Allocation, Shortage, SlotPool
 from engine.cluster.store import ProcessRow, Store
@@ -36,6 +37,9 @@ log = logging.getLogger(__name__)
 
 SILENCE_S = 10.0
 """A task manager beats once a second; one that is silent for ten is stopped or stuck."""
+
+WORKER_SILENCE_S = 20.0
+"""A worker reports once a second, unless native code keeps the interpreter: allow for that."""
 
 CHECK_S = 1.0
 
@@ -76,6 +80,8 @@ class _Hosted:
     listener: WorkerListener
     task_manager: str
     process: ProcessRow | None = None
+    heard: float | None = None
+    """On the monotonic clock; None until it has said something about its work."""
 
 
 @dataclass(slots=True)
@@ -88,7 +94,7 @@ class Fleet:
     slots: SlotPool = field(default_factory=SlotPool)
     task_managers: dict[str, TaskManagerState] = field(default_factory=dict)
     _workers: dict[tuple[str, int], _Hosted] = field(default_factory=dict)
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _work: Background = field(default_factory=Background)
 
     # For job masters.
 
@@ -148,6 +154,7 @@ class Fleet:
             case WorkerHello(attempt_id, slot, _):
                 hosted = self._workers.get((attempt_id, slot))
                 if hosted is not None:
+                    hosted.heard = monotonic()
                     hosted.listener.on_worker_message(slot, message)
 
     def on_gone(self, peer: Peer) -> None:
@@ -160,13 +167,13 @@ class Fleet:
     # Task managers.
 
     def _welcome(self, peer: Peer, hello: TaskManagerHello) -> None:
-        old = self.task_managers.get(hello.name)
-        if old is not None:
-            old.peer.cut()
-            self._lose(old, "another one took its name")
+        if hello.name in self.task_managers:
+            log.warning(
+                "task manager %s refused: its name is taken; pass another --name", hello.name
+            )
+            peer.cut()
+            return
         process = processes.identify(hello.pid, f"task manager {hello.name}")
-        if process is not None:
-            self.store.add_process(process)
         self.task_managers[hello.name] = TaskManagerState(
             hello, peer, process, monotonic(), now_ms()
         )
@@ -207,9 +214,7 @@ class Fleet:
         self.task_managers.pop(name, None)
         self.slots.lose(name)
         lost = [key for key, hosted in self._workers.items() if hosted.task_manager == name]
-        task = asyncio.create_task(self._bury(state, lost, f"task manager {name} lost: {reason}"))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._work.start(self._bury(state, lost, f"task manager {name} lost: {reason}"))
 
     async def _bury(
         self, state: TaskManagerState, lost: list[tuple[str, int]], reason: str
@@ -224,19 +229,32 @@ class Fleet:
             self._gone(attempt_id, slot, reason)
 
     async def watch(self) -> None:
-        """End task managers that are silent. Runs for ever."""
+        """End processes that are silent: stopped or stuck. Runs for ever."""
         checked = monotonic()
         while True:
             await asyncio.sleep(CHECK_S)
             now = monotonic()
-            late = now - checked - CHECK_S
+            # When we were asleep ourselves (a laptop's lid), their beats still wait to be read.
+            late = max(0.0, now - checked - CHECK_S)
             checked = now
-            for state in list(self.task_managers.values()):
-                # When we were asleep ourselves (a laptop's lid), their beats still wait to be read.
-                state.heard += max(late, 0.0)
-                if now - state.heard > SILENCE_S and state.process is not None:
-                    log.warning("task manager %s is silent; ending it", state.hello.name)
-                    await processes.end([state.process])
+            await processes.end(self._silent(now, late))
+
+    def _silent(self, now: float, late: float) -> list[ProcessRow]:
+        """Processes that have said nothing for too long, not counting the `late` seconds."""
+        silent = []
+        for state in self.task_managers.values():
+            state.heard += late
+            if now - state.heard > SILENCE_S and state.process is not None:
+                silent.append(state.process)
+        for hosted in self._workers.values():
+            if hosted.heard is None or hosted.process is None:
+                continue
+            hosted.heard += late
+            if now - hosted.heard > WORKER_SILENCE_S:
+                silent.append(hosted.process)
+        for process in silent:
+            log.warning("%s (process %d) is silent; ending it", process.what, process.pid)
+        return silent
 
 
 def _end_in_words(pid: int, code: int) -> str:

@@ -17,7 +17,7 @@ import asyncio
 import logging
 import secrets
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 
 from engine.checkpoint.coordinator import tasks_of
@@ -26,6 +26,7 @@ from engine.checkpoint.failure import FailureReason
 from engine.clock import now_ms
 from engine.cluster import failures
 from engine.cluster.attempt import Attempt
+from engine.cluster.background import Background, say_loudly
 from engine.cluster.deployment import Deployment, Surroundings
 from engine.cluster.job import JobLife
 from engine.cluster.restart import GiveUp, Restart, RestartPolicy
@@ -75,7 +76,7 @@ class JobMaster:
         self._deployment: Deployment | None = None
         self._wants_slots = False
         self._delay_ms = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._work = Background(self._on_bug)
 
     def __repr__(self) -> str:
         return f"JobMaster({self.row.name!r}, {self.life.status}, {self.attempt})"
@@ -143,7 +144,7 @@ class JobMaster:
         count = max(vertex.parallelism for vertex in self.plan.vertices)
         held = self._around.fleet.allocate(attempt_id, count)
         if isinstance(held, Shortage):
-            self.waiting_for = str(held)
+            self.attempt, self.waiting_for = None, str(held)
             return
         self._wants_slots, self.waiting_for = False, None
         number = self._around.store.attempts(self.row.job_id)
@@ -157,7 +158,7 @@ class JobMaster:
         folder = self.row.restore_path if point is None else point.path
         store.add_attempt(self.row.job_id, attempt.id, attempt.number, now_ms(), folder)
         self._deployment = Deployment(attempt, self.row, self.plan, self._around, self)
-        self._spawn(self._deployment.begin(folder))
+        self._work.start(self._deployment.begin(folder))
 
     def send(self, message: control.Message) -> None:
         """Tell every worker of the present attempt."""
@@ -211,7 +212,7 @@ class JobMaster:
 
     def on_over(self) -> None:
         """No worker runs any more: decide what follows once a manifest on its way is written."""
-        self._spawn(self._follow())
+        self._work.start(self._follow())
 
     async def _follow(self) -> None:
         deployment = self._deployment
@@ -235,7 +236,7 @@ class JobMaster:
             if self.life.status is JobStatus.FAILING:
                 self._enter(JobStatus.FAILED)
             else:
-                self._spawn(self._restart(self._delay_ms))
+                self._work.start(self._restart(self._delay_ms))
         self._around.fleet.release(attempt.id)
 
     async def _restart(self, delay_ms: int) -> None:
@@ -268,7 +269,8 @@ class JobMaster:
         name = f"Checkpoint{reason.name.title().replace('_', '')}"
         self.on_failure(Failure(name, message, now_ms(), Domain.EXTERNAL), None)
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _on_bug(self, error: BaseException) -> None:
+        """What this master does itself has failed."""
+        say_loudly(error)
+        name, message = type(error).__name__, str(error) or type(error).__name__
+        self.on_failure(Failure(name, message, now_ms(), Domain.INTERNAL), None)

@@ -16,6 +16,7 @@ from engine.checkpoint.storage import open_folder
 from engine.clock import now_ms
 from engine.cluster import views
 from engine.cluster.artifacts import Artifacts
+from engine.cluster.background import Background
 from engine.cluster.fleet import Fleet
 from engine.cluster.jobs import Jobs, absolute, check
 from engine.cluster.operations import What
@@ -50,7 +51,7 @@ class JobManagerService:
         self._artifacts = artifacts
         self._jobs = jobs
         self._itself = psutil.Process()
-        self._disposals: set[asyncio.Task[None]] = set()
+        self._disposals = Background()
 
     # Reading.
 
@@ -113,7 +114,7 @@ class JobManagerService:
 
     async def upload_artifact(self, filename: str, content: Path) -> Artifact:
         """Keep a copy of a file."""
-        return self._artifacts.upload(filename, content, now_ms())
+        return await self._artifacts.upload(filename, content, now_ms())
 
     async def delete_artifact(self, artifact_id: str) -> None:
         """Forget an artifact."""
@@ -211,9 +212,7 @@ class JobManagerService:
     async def dispose_savepoint(self, path: str) -> str:
         """Begin to delete a savepoint's folder and return a trigger id."""
         trigger_id, _ = self._jobs.operations.begin(What.DISPOSAL, None, None)
-        task = asyncio.create_task(self._dispose(trigger_id, absolute(path)))
-        self._disposals.add(task)
-        task.add_done_callback(self._disposals.discard)
+        self._disposals.start(self._dispose(trigger_id, absolute(path)))
         return trigger_id
 
     async def disposal_status(self, trigger_id: str) -> TriggerStatus:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Protocol, assert_never
 
@@ -27,6 +26,7 @@ from engine.checkpoint.stats import CheckpointLog
 from engine.checkpoint.storage import open_folder
 from engine.checkpoint.writer import write_manifest
 from engine.clock import now_ms
+from engine.cluster.background import Background
 from engine.cluster.store import SnapshotRow, Store
 from engine.elements import AfterBarrier, Barrier
 from engine.errors import HeadwaterError
@@ -81,7 +81,7 @@ class JobSnapshots:
         self._waiting: dict[str, SnapshotRequest] = {}
         self._barriers: dict[int, Barrier] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._work: set[asyncio.Task[None]] = set()
+        self._work = Background()
 
     # Of the job.
 
@@ -114,8 +114,7 @@ class JobSnapshots:
         if coordinator is not None:
             coordinator.close(reason, now_ms())
             self._carry_out(coordinator)
-        while self._work:
-            await asyncio.gather(*self._work)
+        await self._work.done()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -177,14 +176,14 @@ class JobSnapshots:
             case effects.SendBarrier(barrier):
                 self._send(barrier)
             case effects.WriteManifest():
-                self._start(self._complete(effect, coordinator))
+                self._work.start(self._complete(effect, coordinator))
             case effects.NotifyComplete(checkpoint_id):
                 self._commit(checkpoint_id)
             case effects.NotifyAborted(checkpoint_id):
                 self._barriers.pop(checkpoint_id, None)
                 self._listener.send(control.Aborted(checkpoint_id))
             case effects.DiscardFolder(folder):
-                self._start(self._delete(folder))
+                self._work.start(self._delete(folder))
             case effects.OperationEnded(operation):
                 self._listener.on_operation(operation)
             case effects.FailJob(reason, message):
@@ -217,7 +216,7 @@ class JobSnapshots:
             barrier = self._barriers[checkpoint_id]
             self._store.add_snapshot(_row(self._job_id, barrier))
             coordinator.manifest_written(checkpoint_id, now_ms())
-            self._start(self._retire())
+            self._work.start(self._retire())
         self._carry_out(coordinator)
 
     def _commit(self, checkpoint_id: int) -> None:
@@ -237,11 +236,6 @@ class JobSnapshots:
             await asyncio.to_thread(open_folder(folder).delete)
         except HeadwaterError as error:
             log.warning("%s", error)
-
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
 
 
 def _row(job_id: str, barrier: Barrier) -> SnapshotRow:

@@ -107,13 +107,14 @@ class Worker:
         return ORPHANED
 
     def _prepare(self, restores: Mapping[str, Any]) -> None:
+        # Its reports are also signs of life, so they begin before a restore that may take long.
+        threading.Thread(target=self._measure, name="metrics", daemon=True).start()
         for task, subtask in self._subtasks.items():
             found = restores.get(f"{task.vertex}/{task.subtask}")
             subtask.start(SubtaskRestore.from_json(found) if found else None)
         for subtask in self._subtasks.values():
             subtask.ready.wait()
         self._link.send(control.WorkerReady())
-        threading.Thread(target=self._measure, name="metrics", daemon=True).start()
 
     def _run(self) -> None:
         mailboxes = {task: subtask.mailbox for task, subtask in self._subtasks.items()}

@@ -1,0 +1,355 @@
+"""One job on a fleet whose task managers and workers are played by the test.
+
+What the master sends lies in the peers' `got`; what they answer is said by the test, so every
+order of events can be had, without a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoint.coordinator import CheckpointConfig
+from engine.checkpoint.effects import SnapshotRequest
+from engine.checkpoint.manifest import OperatorPart, SubtaskSnapshot
+from engine.cluster.deployment import Surroundings
+from engine.cluster.fleet import Fleet
+from engine.cluster.job import JobLife
+from engine.cluster.master import JobMaster
+from engine.cluster.operations import Operations, What
+from engine.cluster.restart import FixedDelay, RestartPolicy
+from engine.cluster.snapshots import SnapshotSettings
+from engine.cluster.store import JobRow, Store
+from engine.elements import AfterBarrier, Micros, SnapshotKind
+from engine.graph.jobgraph import TaskId
+from engine.graph.plan import OperatorKind, OperatorPlan, Plan, VertexPlan
+from engine.operators.source import SplitState
+from engine.rest.model.jobs import JobStatus, TaskStatus
+from engine.runtime import control
+
+JOB, VERTEX = "ab" * 16, "cd" * 16
+PLAN = Plan(
+    name="numbers",
+    max_parallelism=128,
+    checkpoint_interval_ms=None,
+    vertices=(
+        VertexPlan(
+            VERTEX, "numbers", 2, (OperatorPlan("numbers", "n", OperatorKind.SOURCE, "source"),)
+        ),
+    ),
+    edges=(),
+)
+
+
+class PlayedPeer:
+    """A task manager or worker at the other end of the control channel."""
+
+    def __init__(self, fleet: Fleet, hello) -> None:
+        self.hello = hello
+        self.got: list[control.Message] = []
+        self.is_cut = False
+        self._fleet = fleet
+        fleet.on_peer(self)
+
+    def send(self, message: control.Message) -> None:
+        self.got.append(message)
+
+    def cut(self) -> None:
+        self.is_cut = True
+
+    def say(self, message: control.Message) -> None:
+        self._fleet.on_message(self, message)
+
+    def of(self, kind: type) -> list:
+        return [message for message in self.got if isinstance(message, kind)]
+
+
+class Stage:
+    """A master, its store and fleet, and one played task manager."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.store = Store(home / "engine.db")
+        self.fleet = Fleet(self.store, lambda: self.master.on_slots())
+        self.operations = Operations(self.store, lambda _job: self.master.cancel())
+        life = JobLife.begin(1)
+        self.store.add_job(
+            JobRow(JOB, "numbers", life.status, life.entered_ms, 1, str(home), str(home))
+        )
+        self.master = self.new_master()
+        self.task_manager = PlayedPeer(self.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
+
+    def new_master(self) -> JobMaster:
+        (row,) = self.store.jobs()
+        config = CheckpointConfig(str(self.home / "checkpoints"), interval_ms=None)
+        around = Surroundings(self.store, self.fleet, self.home, self.home, 100)
+        return JobMaster(
+            row,
+            PLAN,
+            SnapshotSettings(config),
+            RestartPolicy(FixedDelay(attempts=9, wait_ms=0)),
+            around,
+            self.operations.on_snapshot,
+            self.on_end,
+        )
+
+    def on_end(self, master: JobMaster) -> None:
+        if master.life.status is JobStatus.FINISHED:
+            self.operations.on_finished(JOB)
+
+    @property
+    def status(self) -> JobStatus:
+        return self.master.life.status
+
+    def started(self) -> list[control.StartWorker]:
+        return self.task_manager.of(control.StartWorker)
+
+    async def workers(self, attempt: int = 1) -> list[PlayedPeer]:
+        """The workers of an attempt, connected."""
+        await until(lambda: len(self.started()) == 2 * attempt)
+        specs = self.started()[-2:]
+        return [
+            PlayedPeer(self.fleet, control.WorkerHello(spec.attempt_id, spec.slot, 0))
+            for spec in specs
+        ]
+
+    async def running(self, attempt: int = 1) -> list[PlayedPeer]:
+        """The workers of an attempt, processing."""
+        workers = await self.workers(attempt)
+        for worker in workers:
+            worker.say(control.WorkerReady())
+        assert self.status is JobStatus.RUNNING
+        return workers
+
+    def gone(self, worker: PlayedPeer, code: int = -9) -> None:
+        attempt_id, slot = worker.hello.attempt_id, worker.hello.slot
+        self.task_manager.say(control.WorkerExited(attempt_id, slot, 0, code))
+
+    def request(self, kind: SnapshotKind, then: AfterBarrier = AfterBarrier.CONTINUE) -> str:
+        what = What.CHECKPOINT if kind is SnapshotKind.CHECKPOINT else What.SAVEPOINT
+        if then is not AfterBarrier.CONTINUE:
+            what = What.STOP
+        trigger, _ = self.operations.begin(what, JOB, None)
+        self.master.request(SnapshotRequest(trigger, kind, then, str(self.home / "savepoints")))
+        return trigger
+
+
+async def until(so: Callable[[], bool]) -> None:
+    """Let the event loop work until something is so."""
+    async with asyncio.timeout(10):
+        while not so():
+            await asyncio.sleep(0.001)
+
+
+def acknowledge(workers: list[PlayedPeer]) -> int:
+    """Every subtask has stored its part of the snapshot that was triggered last."""
+    checkpoint_id = workers[0].of(control.Trigger)[-1].checkpoint_id
+    for worker in workers:
+        slot = worker.hello.slot
+        splits = {f"split-{slot}": SplitState(position=10 * checkpoint_id + slot)}
+        part = OperatorPart("numbers", Micros(0), splits=splits)
+        stored = SubtaskSnapshot(TaskId(VERTEX, slot), checkpoint_id, (part,))
+        worker.say(control.Acknowledged(checkpoint_id, stored.to_json()))
+    return checkpoint_id
+
+
+@pytest.fixture
+async def stage(tmp_path: Path):
+    stage = Stage(tmp_path)
+    stage.master.start()
+    yield stage
+    stage.store.close()
+
+
+async def test_no_worker_runs_before_all_are_ready(stage: Stage) -> None:
+    first, second = await stage.workers()
+    assert [type(message) for message in first.got] == [control.Prepare]
+    first.say(control.WorkerReady())
+    assert first.of(control.Run) == []
+    second.say(control.WorkerReady())
+    assert [len(worker.of(control.Run)) for worker in (first, second)] == [1, 1]
+    assert stage.status is JobStatus.RUNNING
+
+
+async def test_a_job_finishes_when_every_subtask_has_and_the_workers_are_gone(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    for worker in workers:
+        worker.say(control.TaskFinished(VERTEX, worker.hello.slot))
+    assert all(worker.of(control.Stop) for worker in workers)
+    assert stage.status is JobStatus.RUNNING
+    for worker in workers:
+        stage.gone(worker, code=0)
+    await until(lambda: stage.status is JobStatus.FINISHED)
+    assert sum(stage.fleet.slots.free().values()) == 2
+
+
+async def test_the_next_attempt_starts_only_when_no_worker_of_the_last_one_runs(
+    stage: Stage,
+) -> None:
+    first, second = await stage.running()
+    stage.gone(first)
+    assert stage.status is JobStatus.RESTARTING
+    assert len(stage.task_manager.of(control.KillWorkers)) == 1
+    await asyncio.sleep(0.02)
+    assert len(stage.started()) == 2
+    stage.gone(second)
+    await stage.running(attempt=2)
+    assert stage.master.restarts == 1
+
+
+async def test_the_first_failure_is_the_cause_and_others_stand_beside_it(stage: Stage) -> None:
+    first, second = await stage.running()
+    failed = control.Failed("FunctionError", "user", "bad row", "…", VERTEX, 0, "numbers")
+    first.say(failed)
+    second.say(control.Failed("KeyError", "internal", "'x'", "…", VERTEX, 1, "numbers"))
+    stage.gone(first, code=1)
+    stage.gone(second)
+    await until(lambda: len(stage.started()) == 4)
+    (cause,) = stage.master.failures
+    assert (cause.name, cause.message) == ("FunctionError", "bad row")
+    assert cause.task == "numbers (1/2) - execution #0"
+    assert [other.name for other in cause.concurrent] == ["KeyError"]
+
+
+async def test_a_checkpoint_is_recorded_before_it_is_committed_and_restored_after_a_failure(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    stage.request(SnapshotKind.CHECKPOINT)
+    checkpoint_id = acknowledge(workers)
+    await until(lambda: bool(workers[0].of(control.Completed)))
+    point = stage.store.recovery_point(JOB)
+    assert point is not None
+    assert point.checkpoint_id == checkpoint_id
+    for worker in workers:
+        stage.gone(worker)
+    again = await stage.workers(attempt=2)
+    (prepare,) = again[1].of(control.Prepare)
+    (part,) = prepare.restores[f"{VERTEX}/1"]["operators"]
+    assert part["splits"]["split-1"]["position"] == 10 * checkpoint_id + 1
+
+
+async def test_checkpoint_ids_go_on_after_a_failure(stage: Stage) -> None:
+    workers = await stage.running()
+    stage.request(SnapshotKind.CHECKPOINT)
+    for worker in workers:
+        stage.gone(worker)
+    again = await stage.running(attempt=2)
+    stage.request(SnapshotKind.CHECKPOINT)
+    assert [trigger.checkpoint_id for trigger in again[0].of(control.Trigger)] == [2]
+
+
+async def test_a_persons_savepoint_commits_nothing_and_is_not_where_a_restart_begins(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    trigger = stage.request(SnapshotKind.SAVEPOINT)
+    acknowledge(workers)
+    await until(lambda: stage.operations.status(trigger, "savepoint", JOB).done)
+    location = stage.operations.status(trigger, "savepoint", JOB).location
+    assert location is not None
+    assert Path(location, "_metadata").exists()
+    assert workers[0].of(control.Completed) == []
+    assert stage.store.recovery_point(JOB) is None
+
+
+async def test_a_stop_that_is_complete_is_only_committed_after_a_failure_not_run_again(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    trigger = stage.request(SnapshotKind.SAVEPOINT, AfterBarrier.STOP)
+    acknowledge(workers)
+    await until(lambda: bool(workers[0].of(control.Completed)))
+    assert not stage.operations.status(trigger, "savepoint", JOB).done
+    for worker in workers:
+        stage.gone(worker)
+    again = await stage.workers(attempt=2)
+    for worker in again:
+        worker.say(control.WorkerReady())
+    assert [type(message) for message in again[0].got] == [control.Prepare, control.Stop]
+    for worker in again:
+        stage.gone(worker, code=0)
+    await until(lambda: stage.status is JobStatus.FINISHED)
+    assert stage.operations.status(trigger, "savepoint", JOB).done
+
+
+async def test_a_savepoint_asked_for_during_a_restart_is_taken_when_the_job_runs(
+    stage: Stage,
+) -> None:
+    trigger = stage.request(SnapshotKind.SAVEPOINT)
+    assert not stage.operations.status(trigger, "savepoint", JOB).done
+    acknowledge(await stage.running())
+    await until(lambda: stage.operations.status(trigger, "savepoint", JOB).done)
+    assert stage.operations.status(trigger, "savepoint", JOB).failure is None
+
+
+async def test_a_cancelled_job_has_ended_when_its_workers_are_gone(stage: Stage) -> None:
+    workers = await stage.running()
+    waiting = stage.request(SnapshotKind.SAVEPOINT)
+    stage.master.cancel()
+    assert stage.status is JobStatus.CANCELLING
+    for worker in workers:
+        stage.gone(worker)
+    await until(lambda: stage.status is JobStatus.CANCELED)
+    assert stage.operations.status(waiting, "savepoint", JOB).failure is not None
+    assert len(stage.started()) == 2
+
+
+async def test_a_worker_that_connects_after_its_attempt_is_over_is_cut(stage: Stage) -> None:
+    await until(lambda: len(stage.started()) == 2)
+    late = stage.started()[0]
+    stage.master.cancel()
+    for spec in stage.started():
+        exited = control.WorkerExited(spec.attempt_id, spec.slot, 0, -9)
+        stage.task_manager.say(exited)
+    peer = PlayedPeer(stage.fleet, control.WorkerHello(late.attempt_id, late.slot, 0))
+    assert peer.is_cut
+    assert peer.got == []
+
+
+async def test_a_lost_task_manager_is_a_lost_worker_and_the_job_waits_for_slots(
+    stage: Stage,
+) -> None:
+    await stage.running()
+    stage.fleet.on_gone(stage.task_manager)
+    await until(lambda: stage.master.waiting_for is not None)
+    assert stage.master.waiting_for == "waits for 2 slots, 0 free"
+    stage.task_manager = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-2", 0, 2, "h"))
+    await stage.running()
+
+
+async def test_a_new_job_manager_goes_on_from_the_latest_checkpoint(stage: Stage) -> None:
+    workers = await stage.running()
+    stage.request(SnapshotKind.CHECKPOINT)
+    acknowledge(workers)
+    await until(lambda: bool(workers[0].of(control.Completed)))
+
+    stage.fleet = Fleet(stage.store, lambda: stage.master.on_slots())
+    stage.master = stage.new_master()
+    stage.master.recover()
+    assert stage.status is JobStatus.RESTARTING
+    stage.task_manager = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
+    again = await stage.running()
+    assert again[0].of(control.Prepare)[0].restores
+
+
+async def test_a_task_manager_whose_name_is_taken_is_refused(stage: Stage) -> None:
+    other = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-1", 0, 8, "h"))
+    assert other.is_cut
+    assert stage.fleet.slots.task_managers == {"tm-1": 2}
+
+
+async def test_subtasks_of_an_attempt_that_failed_say_so(stage: Stage) -> None:
+    first, _ = await stage.running()
+    first.say(control.Failed("KeyError", "internal", "'x'", "…", VERTEX, 0, "numbers"))
+    attempt = stage.master.attempt
+    assert attempt is not None
+    assert [task.status for task in attempt.tasks.values()] == [
+        TaskStatus.FAILED,
+        TaskStatus.CANCELED,
+    ]
