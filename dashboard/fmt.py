@@ -91,7 +91,7 @@ def times_parts(value: float) -> Parts:
         return _three_digits(value / 1e3), "k×"
     if value >= 99.95:
         return grouped(value), "×"
-    return fixed(value, 1 if value >= 9.95 else 2), "×"
+    return "0" if value == 0 else fixed(value, 1 if value >= 9.95 else 2), "×"
 
 
 def dur_parts(value: float) -> Parts:

@@ -63,11 +63,35 @@ def left(moment: datetime | float | None) -> SafeString:
 
 @register.filter
 def sentence(text: str) -> str:
-    """An error's text as a sentence: capital letter, full stop."""
+    """An error's text as a sentence: capital letter, full stop; a name or path stays as it is."""
     text = str(text).strip()
     if not text:
         return ""
-    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+    first, _, rest = text.partition(" ")
+    first = first.capitalize() if rest and first.isalpha() and first.islower() else first
+    return f"{first} {rest}".strip() + ("" if text[-1] in ".!?" else ".")
+
+
+@register.filter
+def verdict(text: str) -> str:
+    """What a restore check says of an operator, without naming it again."""
+    subject, colon, rest = str(text).partition(": ")
+    return sentence(rest if colon and subject.startswith("operator ") else text)
+
+
+@register.filter
+def plain(number: float) -> str:
+    """A number without needless zeros."""
+    return f"{number:g}"
+
+
+_MARKS = {"flag": "deploy", "diamond": "savepoint", "x": "failed"}
+
+
+@register.filter
+def mark_glyph(kind: str) -> str:
+    """The glyph of a timeline's mark; nothing turns in a list of what is over."""
+    return _MARKS.get(kind, "degraded" if kind in {"ring", "band"} else "running")
 
 
 @register.filter

@@ -17,7 +17,7 @@ from dashboard.views.requests import UserRequest
 @login_required
 @require_safe
 def page(request: UserRequest, name: str) -> HttpResponse:
-    """The newest hundred, with durations, sizes and failures."""
+    """The newest sixty, with durations, sizes and failures."""
     job = job_for(request.user, name)
     return render(
         request,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from controlplane.access.lookup import job_for, replay_for
 from controlplane.metrics.queries import job_history, output_lines
 from django.contrib.auth.decorators import login_required
@@ -34,5 +36,4 @@ def output(request: UserRequest, name: str) -> JsonResponse:
     replay_id = request.GET.get("replay", "")
     replay = replay_for(request.user, int(replay_id)).name if replay_id.isdecimal() else ""
     lines = output_lines(job, request.GET.get("choice", ""), replay)
-    series = [{"name": one.name, "points": one.points, "dash": one.dash} for one in lines]
-    return JsonResponse({"series": series})
+    return JsonResponse({"series": [asdict(line) for line in lines]})

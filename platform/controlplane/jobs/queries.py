@@ -29,6 +29,8 @@ NO_RUN = "STOPPED"
 ATTENTION = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
 ACTIVE_REPLAYS = (Replay.Status.PLANNED, Replay.Status.STARTING, Replay.Status.REPLAYING)
 OPEN_REPLAYS = (*ACTIVE_REPLAYS, Replay.Status.CAUGHT_UP)
+HISTORY = 240
+"""Checkpoints on a job's page: its timeline draws each as a bar."""
 STRIP = 16
 """Checkpoints in a small strip."""
 
@@ -306,7 +308,7 @@ class JobOverview:
 
 def job_overview(job: Job, run: Run | None) -> JobOverview:
     """The overview of a job; without a run it shows what is kept."""
-    checkpoints = last_checkpoints([run.pk], 60).get(run.pk, ()) if run else ()
+    checkpoints = last_checkpoints([run.pk], HISTORY).get(run.pk, ()) if run else ()
     live = run is not None and not run.is_terminal
     return JobOverview(
         plan=plan_view(run.plan) if run else PlanView(),

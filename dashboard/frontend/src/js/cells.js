@@ -31,10 +31,11 @@ function paint(topic, value) {
   }
 }
 
-// ---- structure comes as HTML: the fragment is asked for again, at most every 1.2 s
+// ---- structure comes as HTML: the fragment is asked for again, at most every 1.2 s (or data-every)
 const OPERATIONS = 'ops';                 // the key of fragments that list operations
 const watching = new Map();
-const due = new Map();
+const EVERY = 1200;
+const due = new Map();                    // node id -> timer
 export function watch() {
   const wanted = new Set($$('[data-refresh]').flatMap(node => node.dataset.refresh.trim().split(/\s+/)).filter(key => key && key !== OPERATIONS));
   for (const [key, off] of watching) if (!wanted.has(key)) { off(); watching.delete(key); }
@@ -52,12 +53,14 @@ function follow(key) {
 }
 
 export function refresh(key) {
-  if (due.has(key)) return;
-  due.set(key, setTimeout(() => {
-    due.delete(key);
-    if (connection() === 'held') return;
-    for (const node of $$('[data-refresh]')) if (node.dataset.refresh.split(/\s+/).includes(key) && !node.contains(document.activeElement?.closest('form'))) htmx.trigger(node, 'refresh');
-  }, 1200));
+  for (const node of $$('[data-refresh]')) {
+    if (!node.dataset.refresh.split(/\s+/).includes(key) || due.has(node.id)) continue;
+    due.set(node.id, setTimeout(() => {
+      due.delete(node.id);
+      const now = document.getElementById(node.id);
+      if (now && connection() !== 'held' && !document.hidden && !now.contains(document.activeElement?.closest('form'))) htmx.trigger(now, 'refresh');
+    }, +node.dataset.every || EVERY));
+  }
 }
 
 // ---- times: ages count, the zone switch reaches every one of them

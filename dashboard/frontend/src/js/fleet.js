@@ -77,8 +77,7 @@ subscribe('fleet', (table, change) => {
   }
   for (const [id, row] of Object.entries(change)) {
     if (!row?.ckpt_ms) continue;
-    const list = strips.get(id) ?? [];
-    const last = list.at(-1);
+    const list = (strips.get(id) ?? []).filter(c => c.status !== 'in_progress'), last = list.at(-1);
     if (last && (last.end_ms ?? last.trigger_ms + last.dur_ms) >= row.ckpt_ms) continue;
     list.push({ status: 'completed', kind: 'checkpoint', dur_ms: row.ckpt_dur ?? table[id].ckpt_dur ?? 0, end_ms: row.ckpt_ms });
     strips.set(id, list.slice(-16));

@@ -45,7 +45,7 @@ export function timesParts(v) {
   if (!known(v)) return null;
   if (v >= 999.5e3) return [digits3(v / 1e6), 'M×'];
   if (v >= 9999.5) return [digits3(v / 1e3), 'k×'];
-  return [v >= 99.95 ? grouped(v) : v >= 9.95 ? v.toFixed(1) : v.toFixed(2), '×'];
+  return [v === 0 ? '0' : v >= 99.95 ? grouped(v) : v >= 9.95 ? v.toFixed(1) : v.toFixed(2), '×'];
 }
 const two = n => String(Math.floor(n)).padStart(2, '0');
 // Two units at most: 480 ms, 3.1 s, 24 s, 2m 41s, 5h 13m, 2d 09h. Cut off, never rounded up.
@@ -132,6 +132,13 @@ export function etaText(low, high) {
   if (!known(low) && !known(high)) return '–';
   const a = known(low) ? low : high, b = known(high) ? high : low, x = durT(a * 1000), y = durT(b * 1000);
   return x === y ? x : `${x} to ${y}`;
+}
+
+// An error's text as a sentence: capital letter, full stop; a name or path stays as it is.
+export function sentence(raw) {
+  const text = (raw ?? '').trim(), first = text.split(' ')[0];
+  const begun = text.includes(' ') && /^[a-z]+$/.test(first) ? text[0].toUpperCase() + text.slice(1) : text;
+  return text && !/[.!?]$/.test(text) ? `${begun}.` : begun;
 }
 
 // The formats that a cell may name in data-b="topic path format".

@@ -6,20 +6,25 @@ import { Graph, layout } from '@dagrejs/dagre';
 import { $, el } from './dom.js';
 import { busyBar, bar, dur, esc, icon, rateParts, rateT } from './fmt.js';
 
-const WIDTH = 176, HEIGHT = 76, KINDS = { source: 'src', sink: 'sink', window: 'win', join: 'join', process: 'proc' };
+const WIDTH = 184, HEAD = 72, CHAINED = 17, SHOWN = 4, KINDS = { source: 'src', sink: 'sink', window: 'win', join: 'join', process: 'proc' };
 const number = v => { const p = rateParts(v); return p ? `${p[0]}<span class="u">${p[1]}</span>` : '–'; };
+
+// A vertex is a chain: its head gives the name, the operators after it stand below.
+const chained = node => (node.chain.length > SHOWN + 1 ? [...node.chain.slice(1, SHOWN), `${node.chain.length - SHOWN} more`] : node.chain.slice(1));
+const heightOf = node => HEAD + (node.chain.length > 1 ? chained(node).length * CHAINED + 4 : 0);
 
 export class JobGraph {
   constructor(host, nodes, edges, onSelect) {
     Object.assign(this, { host, nodes, edges, onSelect, figures: {}, lens: 'busy', k: 1, tx: 0, ty: 0, touched: false });
     this.place();
     host.innerHTML = `<div class="gr-in"><svg width="${this.w}" height="${this.h}" aria-hidden="true"></svg></div><div class="gr-ctl"><button class="btn sm ico" data-z="1.2" aria-label="Zoom in">${icon('plus', 's')}</button><button class="btn sm ico" data-z=".833" aria-label="Zoom out">${icon('minus', 's')}</button><button class="btn sm ico" data-fit aria-label="Fit graph" data-tip="Fit (F)">${icon('fit', 's')}</button></div>`;
+    host.style.setProperty('--gr-h', `${Math.round(Math.min(460, Math.max(180, this.h + 64)))}px`);
     this.inner = $('.gr-in', host); this.svg = $('svg', this.inner);
     this.boxes = {};
     nodes.forEach((node, i) => {
       const box = el(`<button class="nd" tabindex="${i ? -1 : 0}"></button>`), at = this.at[node.id];
-      Object.assign(box.style, { left: `${at.x}px`, top: `${at.y}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` });
-      box.dataset.id = node.id; this.inner.append(box); this.boxes[node.id] = box; this.draw(node);
+      Object.assign(box.style, { left: `${at.x}px`, top: `${at.y}px`, width: `${WIDTH}px`, height: `${at.h}px` });
+      box.dataset.id = node.id; box.dataset.tip = node.chain.join('\n'); this.inner.append(box); this.boxes[node.id] = box; this.draw(node);
     });
     this.drawEdges(); this.listen();
     new ResizeObserver(() => this.touched || this.fit()).observe(host);
@@ -29,10 +34,10 @@ export class JobGraph {
     const g = new Graph();
     g.setGraph({ rankdir: 'LR', nodesep: 18, ranksep: 44, ranker: 'network-simplex' });
     g.setDefaultEdgeLabel(() => ({}));
-    this.nodes.forEach(n => g.setNode(n.id, { width: WIDTH, height: HEIGHT }));
+    this.nodes.forEach(n => g.setNode(n.id, { width: WIDTH, height: heightOf(n) }));
     this.edges.forEach(e => g.setEdge(e.source, e.target));
     layout(g);
-    this.at = Object.fromEntries(this.nodes.map(n => { const p = g.node(n.id); return [n.id, { x: p.x - WIDTH / 2, y: p.y - HEIGHT / 2 }]; }));
+    this.at = Object.fromEntries(this.nodes.map(n => { const p = g.node(n.id); return [n.id, { x: p.x - WIDTH / 2, y: p.y - heightOf(n) / 2, h: heightOf(n) }]; }));
     ({ width: this.w, height: this.h } = g.graph());
   }
 
@@ -51,7 +56,7 @@ export class JobGraph {
     const rates = source ? `<span>${number(f.out)}</span>` : sink ? `<span>${number(f.in)}</span>` : `<span>${number(f.in)}</span>${icon('arrow', 's')}<span>${number(f.out)}</span>`;
     const tag = f.busy >= 95 ? '<span class="tag warn">bottleneck</span>' : f.bp > 50 ? '<span class="tag crit">waiting</span>' : '';
     const partly = f.running !== undefined && f.par && f.running < f.par ? `<span class="tag skew">${f.running} of ${f.par} running</span>` : '';
-    const body = `<span class="nd-h">${icon(KINDS[node.kind] ?? 'proc', 's')}<b class="tr">${esc(node.name)}</b></span><span class="nd-r">${rates}<i>×${node.par}</i></span>${this.meter(f)}${tag}${partly}`;
+    const body = `<span class="nd-h">${icon(KINDS[node.kind] ?? 'proc', 's')}<b class="tr">${esc(node.chain[0])}</b></span><span class="nd-r">${rates}<i>×${node.par}</i></span>${this.meter(f)}${chained(node).map(name => `<span class="nd-c"><span class="tr">${esc(name)}</span></span>`).join('')}${tag}${partly}`;
     const box = this.boxes[node.id];
     if (box.dataset.h === body) return;
     box.innerHTML = body; box.dataset.h = body;
@@ -74,7 +79,7 @@ export class JobGraph {
     this.edges.forEach(e => { (outs[e.source] ??= []).push(e); (ins[e.target] ??= []).push(e); });
     for (const list of Object.values(outs)) list.sort((a, b) => this.at[a.target].y - this.at[b.target].y);
     for (const list of Object.values(ins)) list.sort((a, b) => this.at[a.source].y - this.at[b.source].y);
-    const port = (list, e, box) => box.y + HEIGHT / 2 + (list.indexOf(e) - (list.length - 1) / 2) * 14;
+    const port = (list, e, box) => box.y + box.h / 2 + (list.indexOf(e) - (list.length - 1) / 2) * 14;
     this.svg.innerHTML = this.edges.map(e => {
       const a = this.at[e.source], b = this.at[e.target], f = this.figures[e.source] ?? {};
       const x1 = a.x + WIDTH, x2 = b.x, y1 = port(outs[e.source], e, a), y2 = port(ins[e.target], e, b), dx = Math.max(18, (x2 - x1) / 2);
@@ -98,14 +103,14 @@ export class JobGraph {
     if (x < 0) this.tx -= x - 20;
     if (x + WIDTH * this.k > r.width) this.tx -= x + WIDTH * this.k - r.width + 20;
     if (y < 0) this.ty -= y - 20;
-    if (y + HEIGHT * this.k > r.height) this.ty -= y + HEIGHT * this.k - r.height + 20;
+    if (y + p.h * this.k > r.height) this.ty -= y + p.h * this.k - r.height + 20;
     this.apply();
   }
   apply() { this.inner.style.transform = `translate(${this.tx}px,${this.ty}px) scale(${this.k})`; this.host.classList.toggle('far', this.k < 0.68); }
   fit() {
     const r = this.host.getBoundingClientRect();
     if (!r.width) return;
-    this.k = Math.min(1, Math.max(0.6, (r.width - 32) / this.w), Math.max(0.5, (r.height - 40) / this.h));
+    this.k = Math.min(1, Math.max(0.6, (r.width - 32) / this.w), Math.max(0.5, (r.height - 48) / this.h));
     this.tx = Math.max(16, (r.width - this.w * this.k) / 2); this.ty = (r.height - this.h * this.k) / 2;
     this.touched = false; this.apply();
   }

@@ -34,7 +34,7 @@ export class Plot {
     this.u.setData(columns(series));
     $('.plot-c', this.host).setAttribute('aria-label', `${this.label}: ${series.map(s => `${s.name} ${this.format(s.points.at(-1)?.[1] ?? 0)}`).join(', ')}`);
   }
-  colourOf(s, i) { return s.colour ?? COLOURS[i % COLOURS.length]; }
+  colourOf(s, i) { return COLOURS[(s.hue ?? i) % COLOURS.length]; }
   toggle(i) {
     if (i === undefined) return;
     const name = this.series[+i].name;

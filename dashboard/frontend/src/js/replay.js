@@ -1,6 +1,6 @@
 // A replay's page: the slope chart, the figures beside it, and its output against the live one.
 import { $, $$, readJson } from './dom.js';
-import { etaText, now } from './fmt.js';
+import { etaText, now, sentence } from './fmt.js';
 import { subscribe } from './live.js';
 import { showOutput } from './output.js';
 import { Slope } from './slope.js';
@@ -14,8 +14,8 @@ if (chart && page.replay) {
     if (points.length > 1200) points.splice(1, 2);
     slope.set({ points, eta: r.status === 'replaying' && r.eta_low_s != null ? { low: r.eta_low_s, high: r.eta_high_s ?? r.eta_low_s } : null });
     const eta = $('[data-eta]');
-    if (eta) eta.textContent = r.status === 'replaying' ? (r.eta_low_s == null ? 'not known yet' : etaText(r.eta_low_s, r.eta_high_s)) : '';
-    for (const node of $$('[data-note]')) { node.textContent = r.text ? `${r.text[0].toUpperCase()}${r.text.slice(1)}.` : ''; node.hidden = !r.text; }
+    if (eta) eta.textContent = r.status === 'replaying' ? (r.eta_low_s == null ? 'not known yet' : etaText(r.eta_low_s, r.eta_high_s)) : r.status === 'caught_up' ? 'met' : '–';
+    for (const node of $$('[data-note]')) { node.textContent = sentence(r.text); node.hidden = !r.text; }
   });
 }
 

@@ -3,7 +3,7 @@ const KEEP = 60;
 
 export function spark(values, { w = 80, h = 22, colour = 'var(--c-mute)' } = {}) {
   const known = values.filter(v => v !== null);
-  if (known.length < 2) return `<svg class="sp" width="${w}" height="${h}" aria-hidden="true"></svg>`;
+  if (known.length < 4) return `<svg class="sp" width="${w}" height="${h}" aria-hidden="true"></svg>`;
   const hi = Math.max(...known) * 1.06, lo = Math.min(...known) * 0.86, k = (h - 4) / (hi - lo || 1), dx = (w - 4) / (KEEP - 1);
   const x = i => 1 + (KEEP - values.length + i) * dx, y = v => h - 2 - (v - lo) * k;
   let d = '', pen = false;
@@ -21,9 +21,9 @@ export class Recent {
 
 // Last checkpoints as bars: height is duration, failed is full height with a notch, running an outline.
 export function checkpointStrip(list, { w = 84, h = 18, n = 16 } = {}) {
-  const last = list.slice(-n), width = Math.max(2.4, (w - (n - 1) * 1.6) / n), top = Math.max(1, ...last.map(c => (c.status === 'completed' ? c.dur_ms : 0)));
+  const last = list.slice(-n), gap = Math.max(1.6, w / n / 6), width = Math.max(2.4, (w - (n - 1) * gap) / n), top = Math.max(1, ...last.map(c => (c.status === 'completed' ? c.dur_ms : 0)));
   return `<svg width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" aria-hidden="true">${last.map((c, i) => {
-    const x = ((n - last.length + i) * (width + 1.6)).toFixed(1), bar = width.toFixed(1);
+    const x = ((n - last.length + i) * (width + gap)).toFixed(1), bar = width.toFixed(1);
     if (c.status === 'failed') return `<path d="M${x} 0h${bar}v${h}h-${bar}z" fill="var(--crit-f)"/><path d="M${x} ${h / 2 - 0.9}h${bar}v1.8h-${bar}z" fill="var(--panel)"/>`;
     if (c.status !== 'completed') return `<rect x="${+x + 0.5}" y="${h * 0.45}" width="${(width - 1).toFixed(1)}" height="${h * 0.55 - 0.5}" fill="none" stroke="var(--busy-f)"/>`;
     const tall = Math.max(3, h * (0.22 + 0.72 * c.dur_ms / top));

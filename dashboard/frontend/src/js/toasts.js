@@ -1,6 +1,6 @@
 // Toasts: one per operation, updated in place from "started" to its result.
 import { $, el } from './dom.js';
-import { glyph, icon, stateOf } from './fmt.js';
+import { glyph, icon, sentence, stateOf } from './fmt.js';
 import { subscribe } from './live.js';
 
 const LINGER = 8000;
@@ -19,7 +19,7 @@ function write(node, title, body, tone, mark, url) {
   $('.st', node).innerHTML = glyph(mark);
   $('b', node).textContent = title;
   const p = $('p', node);
-  p.textContent = body ?? ''; p.hidden = !body && !url;
+  p.textContent = sentence(body); p.hidden = !body && !url;
   if (url?.startsWith('/')) { const a = el('<a class="lnk">Open</a>'); a.href = url; p.append(body ? ' ' : '', a); }
   if (tone !== 'crit' && tone !== 'busy') setTimeout(() => node.remove(), LINGER);
   return node;
