@@ -14,4 +14,5 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
 app = Celery("headwater")
 app.config_from_object("django.conf:settings", namespace="CELERY")
+app.set_default()  # in every thread, not only in the one that imports this
 app.autodiscover_tasks()

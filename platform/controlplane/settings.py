@@ -189,5 +189,9 @@ LOGGING = {
     "loggers": {
         "django.server": {"handlers": ["console"], "propagate": False},
         "httpx": {"level": "WARNING"},  # else a line for each request to an engine
+        # Else two lines for each look at what is due.
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.beat": {"level": "WARNING"},
     },
 }
