@@ -44,6 +44,8 @@ class Result:
     name: str
     rows: int
     seconds: float
+    cpu_s: float
+    """Processor time of the workers, start included: hardly changed by what else runs."""
     peak_mib: float
     checkpoints: int | None
     ratio: float
@@ -54,13 +56,19 @@ class Result:
         return self.rows / self.seconds
 
 
-class PeakMemory:
-    """Samples the resident memory of all workers of a cluster together."""
+class Usage:
+    """Samples what all workers of a cluster together use."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.peak_bytes = 0
+        self._cpu_s: dict[int, float] = {}
         self._cluster = cluster
         self._stop = threading.Event()
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of all workers that were seen."""
+        return sum(self._cpu_s.values())
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
@@ -74,15 +82,16 @@ class PeakMemory:
 
     def _sample(self) -> None:
         while not self._stop.wait(SAMPLE_S):
-            used = sum(map(_resident_bytes, self._cluster.workers()))
+            used = sum(map(self._look, self._cluster.workers()))
             self.peak_bytes = max(self.peak_bytes, used)
 
-
-def _resident_bytes(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:  # it ended between the listing and now
-        return 0
+    def _look(self, worker: psutil.Process) -> int:
+        try:
+            times = worker.cpu_times()
+            self._cpu_s[worker.pid] = times.user + times.system
+            return int(worker.memory_info().rss)
+        except psutil.Error:  # it ended between the listing and now
+            return 0
 
 
 def baseline(rows: int) -> Result:
@@ -95,9 +104,15 @@ def baseline(rows: int) -> Result:
         text=True,
     ).stdout
     measured = json.loads(answer)
-    seconds = measured["make_s"] + measured["sum_s"]
-    peak_mib = measured["peak_bytes"] / 2**20
-    return Result("polars, one batch, one thread", rows, seconds, peak_mib, None, 1.0)
+    return Result(
+        "polars, one batch, one thread",
+        rows=rows,
+        seconds=measured["make_s"] + measured["sum_s"],
+        cpu_s=measured["cpu_s"],
+        peak_mib=measured["peak_bytes"] / 2**20,
+        checkpoints=None,
+        ratio=1.0,
+    )
 
 
 def engine(rows: int, parallelism: int, base: Result) -> Result:
@@ -110,15 +125,21 @@ def engine(rows: int, parallelism: int, base: Result) -> Result:
         ):
             arguments = ("--rows", str(rows), "--output", str(output))
             artifact = client.upload(JOB.name, JOB.read_bytes())
-            memory = PeakMemory(cluster)
-            with memory.sampled():
+            usage = Usage(cluster)
+            with usage.sampled():
                 job_id = client.run(RunRequest(Program(artifact, arguments, parallelism)))
                 seconds = _finished(client, job_id)
             completed = client.checkpoints(job_id).counts.completed
         _check(output, rows)
-    name = f"headwater, parallelism {parallelism}"
-    ratio = rows / seconds / base.rows_per_second
-    return Result(name, rows, seconds, memory.peak_bytes / 2**20, completed, ratio)
+    return Result(
+        f"headwater, parallelism {parallelism}",
+        rows=rows,
+        seconds=seconds,
+        cpu_s=usage.cpu_s,
+        peak_mib=usage.peak_bytes / 2**20,
+        checkpoints=completed,
+        ratio=rows / seconds / base.rows_per_second,
+    )
 
 
 def _finished(client: EngineClient, job_id: str) -> float:
@@ -139,12 +160,15 @@ def _check(output: Path, rows: int) -> None:
 
 def table(results: list[Result]) -> str:
     """The results as text."""
-    lines = [f"{'':32}{'rows/s':>14}{'ratio':>8}{'seconds':>9}{'peak MiB':>10}{'checkpoints':>13}"]
+    heads = (
+        f"{'rows/s':>12}{'ratio':>7}{'seconds':>9}{'cpu s':>8}{'peak MiB':>10}{'checkpoints':>13}"
+    )
+    lines = [" " * 32 + heads]
     for result in results:
         completed = "-" if result.checkpoints is None else str(result.checkpoints)
         lines.append(
-            f"{result.name:32}{result.rows_per_second:>14,.0f}{result.ratio:>8.2f}"
-            f"{result.seconds:>9.2f}{result.peak_mib:>10.0f}{completed:>13}"
+            f"{result.name:32}{result.rows_per_second:>12,.0f}{result.ratio:>7.2f}"
+            f"{result.seconds:>9.2f}{result.cpu_s:>8.2f}{result.peak_mib:>10.0f}{completed:>13}"
         )
     return "\n".join(lines)
 
