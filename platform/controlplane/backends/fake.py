@@ -36,7 +36,25 @@ from controlplane.backends.errors import (
     UnknownTrigger,
 )
 
-PLAN = {"nodes": [{"id": "source", "parallelism": 1}, {"id": "sink", "parallelism": 1}]}
+PLAN = {
+    "name": "fake",
+    "nodes": [
+        {
+            "id": "0" * 31 + "1",
+            "parallelism": 1,
+            "description": "flights",
+            "operators": ["flights"],
+            "inputs": [],
+        },
+        {
+            "id": "0" * 31 + "2",
+            "parallelism": 1,
+            "description": "daily -> files",
+            "operators": ["daily", "files"],
+            "inputs": [{"id": "0" * 31 + "1", "num": 0, "ship_strategy": "HASH"}],
+        },
+    ],
+}
 
 
 @dataclass

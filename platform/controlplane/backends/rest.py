@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -30,6 +29,7 @@ from controlplane.backends.errors import (
     UnknownJob,
     UnknownTrigger,
 )
+from controlplane.backends.plans import plan_json
 from engine.rest.answers.jobs import JobDetail
 from engine.rest.client import ClientError, EngineClient, EngineUnreachable, NotFound, Refused
 from engine.rest.model.jobs import TaskStatus
@@ -194,7 +194,7 @@ def _job(detail: JobDetail, failure: str) -> EngineJob:
         tasks_total=sum(vertex.parallelism for vertex in detail.vertices),
         failure=failure,
         waiting_for=detail.waiting_for or "",
-        plan=asdict(detail.plan),
+        plan=plan_json(detail.plan),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import httpx
 
 from controlplane.backends.errors import EngineAway
+from controlplane.backends.plans import plan_json
 from controlplane.backends.sightings import (
     CheckpointSighting,
     EngineSighting,
@@ -235,7 +236,7 @@ def _sighting(
         waiting_for=detail.waiting_for or "",
         uptime_ms=_whole(numbers.get("uptime")),
         restarts=_whole(numbers.get("numRestarts")),
-        plan=_plan(detail.plan),
+        plan=plan_json(detail.plan),
         vertices=tuple(vertices),
         checkpoints=tuple(map(_checkpoint, history)),
         completed=_checkpoint(completed) if completed else None,
@@ -246,26 +247,6 @@ def _sighting(
         newest_ms=_newest(progress),
         pending_rows=progress.pending_rows if progress else None,
     )
-
-
-def _plan(plan: JobPlan) -> dict[str, Any]:
-    """The plan in Flink's own shape, as `Run.plan` keeps it."""
-    return {
-        "name": plan.name,
-        "nodes": [
-            {
-                "id": node.id,
-                "parallelism": node.parallelism,
-                "description": " -> ".join(node.operators),
-                "operators": list(node.operators),
-                "inputs": [
-                    {"id": edge.source, "num": edge.port, "ship_strategy": edge.ship_strategy}
-                    for edge in node.inputs
-                ],
-            }
-            for node in plan.nodes
-        ],
-    }
 
 
 def _checkpoint(entry: CheckpointEntry) -> CheckpointSighting:

@@ -25,6 +25,7 @@ from controlplane.replay.preflight import check_fit
 from controlplane.replay.progress import Progress, Sample
 from controlplane.snapshots.models import Savepoint
 
+DRAWN_AFTER = timedelta(minutes=1)
 MAX_OPEN = 10
 """Replays of one job at a time: each needs slots of its own, and nobody can follow more."""
 
@@ -118,7 +119,7 @@ def _keep(
 ) -> None:
     replay.samples = [[s.wall_ms, s.replay_ms, s.live_ms, s.pending_rows] for s in samples]
     last = samples[-1]
-    if last.replay_ms is not None and last.live_ms is not None:
+    if last.replay_ms is not None and last.live_ms is not None and _is_drawn(replay, wall):
         point = [last.wall_ms, last.replay_ms, last.live_ms]
         replay.history = progress.thin([*replay.history, point])
     replay.event_time_now = event_time or replay.event_time_now
@@ -128,6 +129,11 @@ def _keep(
     replay.eta_high = _later(wall, found.eta_high_s)
     fields = ("samples", "history", "event_time_now", "live_event_time", "speed", "note")
     replay.save(update_fields=[*fields, "eta_low", "eta_high"])
+
+
+def _is_drawn(replay: Replay, wall: datetime) -> bool:
+    """The chart shows how it caught up, and a little of what followed."""
+    return replay.caught_up_at is None or wall - replay.caught_up_at < DRAWN_AFTER
 
 
 def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -> None:
