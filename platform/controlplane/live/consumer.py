@@ -28,8 +28,8 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.staticfiles.storage import staticfiles_storage
 from redis import RedisError
 
 from controlplane.live import visibility
@@ -265,4 +265,4 @@ def _request(text: str | None) -> tuple[str, dict[str, int | None]] | None:
 
 def _build() -> str:
     """What the browser compares with its page, to offer a reload after an upgrade."""
-    return str(getattr(settings, "HEADWATER_BUILD", ""))
+    return str(getattr(staticfiles_storage, "manifest_hash", ""))
