@@ -221,5 +221,5 @@ CELLS: dict[str, Callable[[Any], SafeString]] = {
 
 
 def cell(kind: str, value: Any) -> SafeString:
-    """The value in that format."""
-    return CELLS[kind](value)
+    """The value in that format; to a template, what is not there is an empty text."""
+    return CELLS[kind](None if value == "" else value)

@@ -1,0 +1,153 @@
+"""Every page: who may see it, what it shows, and how many queries it takes."""
+
+from __future__ import annotations
+
+import pytest
+from controlplane.jobs.actions import create_job
+from django.test import Client
+from django.urls import reverse
+
+# Two queries belong to the session, the rest to the frame and the page.
+PAGES = {
+    "/jobs/": 11,
+    "/jobs/flights/": 16,
+    "/jobs/flights/checkpoints/": 15,
+    "/jobs/flights/savepoints/": 17,
+    "/jobs/flights/versions/": 14,
+    "/jobs/flights/replays/": 14,
+    "/replays/": 6,
+    "/replays/1/": 13,
+    "/replays/new/": 6,
+    "/replays/new/?job=flights": 14,
+    "/cluster/": 6,
+}
+OF_THE_JOB = [page for page in PAGES if "flights" in page]
+
+
+@pytest.fixture
+def history(checkpoints, savepoint, replay, store):
+    """A job with something on every page."""
+    replay.pk = 1
+    assert replay.name == "r-1"
+
+
+def address(path, replay):
+    return path.replace("/replays/1/", reverse("dashboard:replay", args=[replay.pk]))
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_takes_as_many_queries_as_it_says(
+    path, as_, alice, history, replay, django_assert_num_queries
+):
+    client = as_(alice)
+    with django_assert_num_queries(PAGES[path]):
+        response = client.get(address(path, replay))
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_viewer_sees_the_page_without_its_buttons(path, as_, bob, history, replay):
+    response = as_(bob).get(address(path, replay))
+    assert response.status_code == 200
+    assert 'data-open="stop"' not in response.content.decode()
+
+
+@pytest.mark.parametrize("path", OF_THE_JOB)
+def test_a_stranger_cannot_tell_that_it_exists(path, as_, mallory, history):
+    assert as_(mallory).get(path).status_code == 404
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_who_is_not_signed_in_is_asked_to(path, db):
+    response = Client().get(path)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login/?next=")
+
+
+def test_a_stranger_sees_an_empty_list(as_, mallory, run):
+    page = as_(mallory).get("/jobs/").content.decode()
+    assert "No jobs yet" in page
+    assert "flights" not in page
+
+
+def test_the_list_shows_state_and_version(as_, alice, run, store):
+    page = as_(alice).get("/jobs/").content.decode()
+    assert 'data-state="running"' in page
+    assert "v1" in page
+
+
+@pytest.mark.parametrize(
+    ("state", "heading"),
+    [("FAILED", "attention"), ("RESTARTING", "attention"), ("CANCELED", "stopped")],
+)
+def test_a_job_stands_under_the_heading_of_its_state(state, heading, as_, alice, run):
+    type(run).objects.update(state=state)
+    assert f'data-group="{heading}"' in as_(alice).get("/jobs/").content.decode()
+
+
+def test_more_jobs_take_no_more_queries(as_, alice, team, history, django_assert_num_queries):
+    for name in ("orders", "clicks", "sensors"):
+        create_job(name, team, alice, "job.py", b"pass")
+    client = as_(alice)
+    with django_assert_num_queries(PAGES["/jobs/"]):
+        assert client.get("/jobs/").content.decode().count("<tbody") > 4
+
+
+def test_a_job_that_needs_attention_says_why(as_, alice, run):
+    type(run).objects.update(state="FAILED", failure="disk is full: got 0 bytes; free some")
+    page = as_(alice).get("/jobs/").content.decode()
+    assert "Disk is full: got 0 bytes; free some." in page
+
+
+def test_the_overview_draws_the_plan_and_lists_its_operators(as_, alice, run, store):
+    page = as_(alice).get("/jobs/flights/").content.decode()
+    assert '"chain": ["flights", "daily.partial"]' in page
+    assert '{"source": "a1", "target": "b2", "ship": "hash"}' in page
+    assert 'data-b="job.' in page
+
+
+def test_a_banner_says_why_a_job_restarts(as_, alice, run, store):
+    type(run).objects.update(state="RESTARTING", failure="worker 2 was lost")
+    page = as_(alice).get("/jobs/flights/").content.decode()
+    assert "Restarting from the last checkpoint." in page
+    assert "Worker 2 was lost." in page
+
+
+def test_the_checkpoint_page_shows_the_failure_of_each(as_, alice, checkpoints):
+    page = as_(alice).get("/jobs/flights/checkpoints/").content.decode()
+    assert "Checkpoint 19 expired." in page
+
+
+def test_the_catalogue_shows_event_time_and_what_uses_a_savepoint(as_, alice, replay):
+    page = as_(alice).get("/jobs/flights/savepoints/").content.decode()
+    assert "14 Mar 2013 05:07" in page
+    assert "before version 2" in page
+    assert "r-1" in page
+
+
+def test_text_of_people_is_text_everywhere(as_, alice, run, savepoint, store):
+    evil = "<img src=x onerror=alert(1)></script>"
+    type(savepoint).objects.update(label=evil)
+    type(run).objects.update(state="FAILED", failure=evil, plan={"nodes": [node(evil)]})
+    for path in ("/jobs/", "/jobs/flights/", "/jobs/flights/savepoints/"):
+        page = as_(alice).get(path).content.decode()
+        assert "<img" not in page
+        assert page.count("</script>") == page.count("<script")
+
+
+def node(name):
+    return {"id": "x", "parallelism": 1, "description": name}
+
+
+def test_no_page_carries_a_handler_or_a_style_of_its_own(as_, alice, history, replay):
+    for path in PAGES:
+        page = as_(alice).get(address(path, replay)).content.decode()
+        assert " style=" not in page
+        assert " onclick=" not in page
+        assert "hx-on" not in page
+
+
+def test_an_unknown_page_says_so(as_, alice):
+    response = as_(alice).get("/no/such/page/")
+    assert response.status_code == 404
+    assert "There is no such page" in response.content.decode()

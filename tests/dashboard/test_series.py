@@ -1,0 +1,83 @@
+"""What plots are made of: a job's outputs and how it ran."""
+
+from __future__ import annotations
+
+import pytest
+from controlplane.metrics.line_protocol import Point, tags_of
+from controlplane.metrics.queries import output_choices, output_lines
+from controlplane.metrics.store import ENGINE, OUTPUTS
+from django.utils import timezone
+
+DAY_NS = 86_400_000_000_000
+
+
+def daily(measurement, carrier, origin, day, delay):
+    tags = tags_of({"carrier": carrier, "origin": origin}.items())
+    fields = (("flights", 10), ("mean_delay", delay))
+    return Point(measurement, tags, fields, day * DAY_NS)
+
+
+@pytest.fixture
+def outputs(store, flights):
+    points = [
+        daily("flights_daily", carrier, origin, day, float(day))
+        for carrier in ("AA", "B6", "DL")
+        for origin in ("EWR", "JFK")
+        for day in range(120)
+    ]
+    points += [daily("flights_daily@r-1", "AA", "EWR", day, -1.0) for day in range(30, 60)]
+    points += [daily("flightsomething", "AA", "EWR", 1, 1.0)]
+    assert store.write(OUTPUTS, points) == []
+
+
+def test_means_come_first_and_the_smaller_tag_is_chosen_from(outputs, flights):
+    labels = [choice.label for choice in output_choices(flights)]
+    assert labels == [
+        "daily, mean delay, EWR",
+        "daily, mean delay, JFK",
+        "daily, flights, EWR",
+        "daily, flights, JFK",
+    ]
+
+
+def test_one_line_per_carrier_with_the_newest_ninety_windows(outputs, flights):
+    lines = output_lines(flights, "")
+    assert [line.name for line in lines] == ["AA", "B6", "DL"]
+    assert [len(line.points) for line in lines] == [90, 90, 90]
+    assert lines[0].points[-1] == (119 * 86_400_000, 119.0)
+
+
+def test_a_replay_is_drawn_beside_the_live_output_of_the_same_days(outputs, flights):
+    lines = output_lines(flights, "", "r-1")
+    assert [(line.name, line.dash, line.hue) for line in lines] == [
+        ("AA live", None, 0),
+        ("AA r-1", (5, 4), 0),
+    ]
+    live, shadow = lines
+    assert [at for at, _ in live.points] == [at for at, _ in shadow.points]
+
+
+def test_a_choice_that_is_not_on_offer_shows_the_first_one(outputs, flights):
+    assert output_lines(flights, "engine|secret|") == output_lines(flights, "")
+
+
+def test_the_output_of_a_job_is_for_its_team(outputs, as_, alice, mallory):
+    path = "/jobs/flights/output.json"
+    assert len(as_(alice).get(path).json()["series"]) == 3
+    assert as_(mallory).get(path).status_code == 404
+
+
+def test_history_holds_rates_and_delays_of_live_runs_only(store, flights, as_, alice):
+    now = timezone.now().timestamp()
+    for purpose, rate in (("live", 5.0), ("replay", 900.0)):
+        tags = tags_of({"job": "flights", "run": "1", "purpose": purpose}.items())
+        fields = (("in", rate), ("delay_ms", 7.0))
+        store.write(ENGINE, [Point("job", tags, fields, int((now - 30) * 1e9))])
+    answer = as_(alice).get("/jobs/flights/history.json?minutes=10").json()
+    assert [value for _, value in answer["rate"]] == [5.0]
+    assert [value for _, value in answer["delay"]] == [7.0]
+
+
+@pytest.mark.parametrize("minutes", ["x", "-1", "0", "99999999999"])
+def test_a_strange_range_is_no_error(minutes, flights, store, as_, alice):
+    assert as_(alice).get(f"/jobs/flights/history.json?minutes={minutes}").status_code == 200
