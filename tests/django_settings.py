@@ -6,8 +6,10 @@ import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 _home = tempfile.mkdtemp(prefix="headwater-tests-")
+Path(_home, "static").mkdir()
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["HEADWATER_HOME"] = _home
 os.environ["HEADWATER_SECRET_KEY"] = "only for tests"

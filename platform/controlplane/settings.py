@@ -154,10 +154,11 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_SOFT_TIME_LIMIT = 40
-CELERY_TASK_TIME_LIMIT = 60
+# A task may begin a step 10 s after its start, and an engine may take 50 s to build a graph.
+CELERY_TASK_SOFT_TIME_LIMIT = 75
+CELERY_TASK_TIME_LIMIT = 90
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 120,  # above the hard time limit: no task runs twice while it runs
+    "visibility_timeout": 150,  # above the hard time limit: no task runs twice while it runs
     "global_keyprefix": "celery:",
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

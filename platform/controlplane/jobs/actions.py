@@ -28,6 +28,8 @@ from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.snapshots.models import Savepoint
 
+RESERVED_NAMES = frozenset({"deploy", "new"})
+
 
 def create_job(
     name: str,
@@ -158,6 +160,9 @@ def newest_version(job: Job) -> JobVersion:
 
 
 def _check_name(name: str) -> None:
+    if name in RESERVED_NAMES:
+        msg = f"job name {name} is reserved: a page has that address; choose another"
+        raise invalid(msg, "name")
     try:
         Job._meta.get_field("name").clean(name, None)
     except ValidationError:

@@ -35,8 +35,8 @@ from controlplane.operations.models import Operation
 
 LEASE_S = 60.0
 """Longer than any one call to an engine may take."""
-TURN_STEPS = 20
-"""Steps in one turn of a worker: more than any kind has, so only a fault in a kind can reach it."""
+TURN = timedelta(seconds=10)
+"""After so long no further step is begun in the same task: tasks are to be short."""
 QUICK_LOOKS, SLOWER = 20, 4
 """What is not there after so many looks is looked at so many times less often."""
 FAULT_DELAY = timedelta(seconds=5)
@@ -86,7 +86,8 @@ def stumble(operation_id: uuid.UUID, fault: Exception, now: datetime) -> None:
 
 def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> float | None:
     kind = kind_of(operation.kind)
-    for _ in range(TURN_STEPS):
+    over = clock() + TURN
+    while clock() < over:
         lifecycle.renew(operation, clock(), LEASE_S)
         context = Context(operation, client_for(operation.job.cluster), clock())
         probe("act")

@@ -73,6 +73,11 @@ def test_a_name_that_cannot_be_in_an_address_is_refused(team, alice, lab, name):
     assert not Job.objects.exists()
 
 
+def test_a_name_that_is_the_address_of_a_page_is_refused(team, alice, lab):
+    with pytest.raises(Refused, match="job name deploy is reserved"):
+        actions.create_job("deploy", team, alice, "flights.py", CODE)
+
+
 def test_a_syntax_error_is_told_with_its_line_and_nothing_is_created(team, alice, lab):
     with pytest.raises(Refused) as refused:
         actions.create_job("flights", team, alice, "flights.py", b"import engine\nx = (1,\n")

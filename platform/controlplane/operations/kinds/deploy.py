@@ -16,6 +16,8 @@ from controlplane.access.errors import Refused
 from controlplane.jobs import lifecycle as runs
 from controlplane.jobs.models import Job, Run, RunState
 from controlplane.jobs.settings import settings_from
+from controlplane.live import topics
+from controlplane.live.publish import publish_on_commit
 from controlplane.operations.contract import Context, Kind, Step, StepFailed, Superseded, TimedOut
 from controlplane.operations.kinds import checks
 from controlplane.operations.models import Operation
@@ -54,6 +56,19 @@ def record_up(context: Context) -> None:
         "url": f"/jobs/{context.job.name}/",
     }
     context.operation.save(update_fields=["result"])
+    publish_on_commit(
+        topics.events(run.job_id),
+        {
+            "id": f"run-{run.pk}",
+            "at_ms": int(context.now.timestamp() * 1000),
+            "lane": "dep",
+            "kind": "flag",
+            "tone": "ink",
+            "title": f"Version {run.version.number} runs",
+            "text": f"started {source}",
+            "run": run.pk,
+        },
+    )
 
 
 class Deploy(Kind):
