@@ -19,7 +19,6 @@ Errors   a worker never outlives its task manager, nor the connection to the job
 
 from __future__ import annotations
 
-import faulthandler
 import importlib
 import json
 import os
@@ -45,6 +44,7 @@ from engine.runtime import control
 from engine.runtime.control_link import ControlLink
 from engine.runtime.spec import TaskSpec
 from engine.runtime.wiring import Wiring, wire
+from engine.runtime.worker_dump import answer_dumps
 from engine.runtime.worker_exchange import Exchange
 from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
 from engine.runtime.worker_metrics import MetricReader
@@ -83,6 +83,10 @@ class Worker:
             # Made by our own build step from a file that a person chose to run.
             graph: JobGraph = pickle.load(file)  # noqa: S301
         return wire(graph, self._spec.job_id, self._spec.attempt_id)
+
+    def describe(self) -> list[object]:
+        """Every subtask in one line, for people who look for a fault."""
+        return list(self._subtasks.values())
 
     # Main thread.
 
@@ -223,6 +227,7 @@ def report_failure(
 def main(argv: Sequence[str]) -> int:
     """Wait for orders, then run a worker until it is told to stop, killed, or cannot go on."""
     follow_in_death()
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a spare has nothing to say
     runtime = Path(argv[0])
     warm_up()
     orders = read_orders()
@@ -238,7 +243,9 @@ def main(argv: Sequence[str]) -> int:
         return ORPHANED
     threading.excepthook = lambda args: _die(link, args.exc_value)
     try:
-        return Worker(runtime, spec, link).serve()
+        worker = Worker(runtime, spec, link)
+        answer_dumps(worker.describe)
+        return worker.serve()
     except ConnectionLost:
         return ORPHANED
     except Exception as error:  # noqa: BLE001 the edge of the process: everything is reported
@@ -252,14 +259,12 @@ def warm_up() -> None:
 
 
 def redirect_output(path: str) -> None:
-    """Send what user code prints, and stacks of all threads on SIGUSR1, to the job's log."""
+    """Send what user code prints to the job's log."""
     log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
     sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115 for good
-    faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1)
 
 
 def _die(link: ControlLink, error: BaseException | None) -> None:

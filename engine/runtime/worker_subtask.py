@@ -68,6 +68,9 @@ class Subtask:
         self._blocked = Micros(0)
         self._thread = threading.Thread(target=self._live, name=f"subtask {spec.id}", daemon=True)
 
+    def __repr__(self) -> str:
+        return f"Subtask({self._task or self.spec.id}, {self.mailbox})"
+
     @property
     def metrics(self) -> TaskMetrics | None:
         """Counters of the task; None until it is built. Any thread."""
