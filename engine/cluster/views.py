@@ -150,11 +150,13 @@ def _source(vertex: VertexPlan, attempt: Attempt | None) -> SourceProgress:
     marks = [_watermark(task.metrics, "currentOutputWatermark") for task in reading or tasks]
     pending = [task.metrics.get("pendingRecords") for task in tasks]
     known = [rows for rows in pending if rows is not None]
+    newest = [_watermark(task.metrics, "newestEventTime") for task in tasks]
     return SourceProgress(
         uid=operator.uid,
         name=operator.name,
         vertex_id=vertex.id,
         watermark=min((mark for mark in marks if mark is not None), default=None),
+        newest=max((time for time in newest if time is not None), default=None),
         pending_rows=int(sum(known)) if known and len(known) == len(pending) else None,
         finished=bool(tasks) and not reading,
     )

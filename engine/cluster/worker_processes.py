@@ -27,8 +27,8 @@ from engine.runtime.control import StartWorker
 
 SPARE_PAUSE_S = 2.0
 
-POLARS_THREADS = "2"
-"""Several workers share the cores; by default each would take them all."""
+POLARS_THREADS = "1"
+"""A slot is one core's worth: with batches of this size a second thread only costs hand-overs."""
 
 
 class Worker:
