@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from engine.durations import format_duration, parse_duration
-from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK, Micros
+from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.errors import ConfigError, FunctionError
 
 Duration = str | timedelta | int
@@ -84,6 +84,13 @@ class SplitWatermarks:
     def __init__(self, strategy: WatermarkStrategy, watermark: Micros) -> None:
         self._strategy = strategy
         self.watermark = watermark
+
+    @property
+    def newest(self) -> Micros | None:
+        """The largest event time so far; None before the first row."""
+        if self.watermark in (MIN_TIME, MAX_TIME):
+            return None
+        return Micros(self.watermark + self._strategy.bound)
 
     def stamp(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows with `event_time`, and `row_watermark` if any is behind."""

@@ -10,12 +10,13 @@ Guarantee  exactly once needs both sides: a source whose splits can be read agai
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from engine.elements import Micros
+from engine.errors import GraphError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -116,6 +117,17 @@ class SinkWriter(ABC):
     def close(self) -> None:
         """Release files and sockets; leave staged data where it is."""
         return
+
+
+def require_columns(schema: Mapping[str, pl.DataType], columns: Iterable[str], target: str) -> None:
+    """Raise GraphError when a sink needs a column that the stream does not have."""
+    missing = [column for column in columns if column not in schema]
+    if missing:
+        msg = (
+            f"sink to {target} needs column {missing[0]!r}: the stream has {', '.join(schema)}; "
+            "add the column before the sink, or name another one"
+        )
+        raise GraphError(msg)
 
 
 class Sink(ABC):

@@ -27,7 +27,7 @@ from influxdb_client.client.write.retry import WritesRetry
 from influxdb_client.client.write_api import SYNCHRONOUS
 from influxdb_client.rest import ApiException
 
-from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter
+from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter, require_columns
 from engine.errors import ConfigError, SinkError
 
 URL_VARIABLE = "HEADWATER_POINTS_URL"
@@ -75,6 +75,10 @@ class InfluxSink(Sink):
         self.token = token
         self.org = org
         self.bucket = bucket
+
+    def check(self, schema: Mapping[str, pl.DataType]) -> None:
+        """Refuse a stream without one of the columns. Raises GraphError."""
+        require_columns(schema, (*self.tags, *self.fields, self.time), repr(self.measurement))
 
     def open(self, context: SinkContext) -> InfluxWriter:
         """Find the server. Raises ConfigError when none is configured."""

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter
+from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter, require_columns
 from engine.elements import RESERVED_COLUMNS
 from engine.errors import SinkError
 
@@ -53,6 +53,11 @@ class ParquetFilesSink(Sink):
         # Absolute from the start: a worker need not run in the folder that the job came from.
         self.path = Path(path).absolute()
         self.bucket = pl.col(bucket) if isinstance(bucket, str) else bucket
+
+    def check(self, schema: Mapping[str, pl.DataType]) -> None:
+        """Refuse a stream without a column that names the bucket. Raises GraphError."""
+        if self.bucket is not None:
+            require_columns(schema, self.bucket.meta.root_names(), f"{str(self.path)!r}")
 
     def open(self, context: SinkContext) -> ParquetFilesWriter:
         """Open a writer; folders are made when there are rows for them."""

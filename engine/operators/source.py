@@ -154,6 +154,12 @@ class SourceRun:
         return sum(known) if len(known) == len(pending) else None
 
     @property
+    def newest(self) -> Micros | None:
+        """The largest event time that any split has given; None when there is none."""
+        times = [split.watermarks.newest for split in self._splits if split.watermarks is not None]
+        return max((time for time in times if time is not None), default=None)
+
+    @property
     def again_at(self) -> Micros:
         """When to poll again; MAX_TIME when there is nothing more to read."""
         return min((split.again_at for split in self._splits if not split.finished), default=_NEVER)

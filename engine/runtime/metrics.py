@@ -31,3 +31,5 @@ class TaskMetrics:
     operators: list[OperatorMetrics] = field(default_factory=list)
     pending_rows: int | None = None
     """Rows that the source could read at once; None when unknown, or when there is no source."""
+    newest: Micros | None = None
+    """The largest event time that the source has read."""

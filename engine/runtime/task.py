@@ -153,6 +153,7 @@ class Task:
             else:
                 self._say(element)
         self.metrics.pending_rows = source.pending_rows
+        self.metrics.newest = source.newest
         return Polling(rows, MAX_TIME if self.end_of_input else source.again_at)
 
     def trigger(self, barrier: Barrier, now: Micros) -> None:

@@ -38,7 +38,8 @@ class MetricReader:
         }
         times = _watermarks(metrics.operators)
         pending = {} if metrics.pending_rows is None else {"pendingRecords": metrics.pending_rows}
-        return numbers | rates | times | pending | self._time(now)
+        newest = {} if metrics.newest is None else {"newestEventTime": metrics.newest}
+        return numbers | rates | times | pending | newest | self._time(now)
 
     def _counters(self, metrics: TaskMetrics) -> Numbers:
         sending = {output.edge.operator for output in self._spec.outputs}

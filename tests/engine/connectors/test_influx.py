@@ -11,7 +11,7 @@ from fixtures.point_server import PointServer
 
 from engine.connectors.contract import SinkContext
 from engine.connectors.influx import CHUNK_LINES, InfluxSink, points
-from engine.errors import ConfigError, SinkError
+from engine.errors import ConfigError, GraphError, SinkError
 from engine.testing.conformance import check_idempotent_sink
 
 CONTEXT = SinkContext("job", "attempt", 0, 1)
@@ -140,6 +140,16 @@ def test_a_missing_column_is_named() -> None:
     target = InfluxSink("m", tags=[], fields=["n", "g"])
     with pytest.raises(ConfigError, match="columns that are not there: g; rows have n"):
         points(pl.DataFrame({"n": [1], "event_time": [1]}), target)
+
+
+@pytest.mark.parametrize(("column", "tags", "time"), [("g", ["g"], "at"), ("at2", ["key"], "at2")])
+def test_a_missing_column_is_found_when_the_graph_is_built(
+    column: str, tags: list[str], time: str
+) -> None:
+    target = InfluxSink("m", tags=tags, fields=["n"], time=time)
+    schema = {"key": pl.String(), "n": pl.Int64(), "at": pl.Int64()}
+    with pytest.raises(GraphError, match=f"needs column '{column}': the stream has key, n, at"):
+        target.check(schema)
 
 
 def test_a_point_needs_a_field() -> None:

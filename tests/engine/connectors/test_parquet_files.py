@@ -10,7 +10,7 @@ import pytest
 
 from engine.connectors.contract import SinkContext
 from engine.connectors.parquet_files import ROLL_ROWS, ParquetFilesSink, ParquetFilesWriter
-from engine.errors import SinkError
+from engine.errors import GraphError, SinkError
 from engine.testing.conformance import check_two_phase_sink
 
 MONTH = pl.col("at").dt.strftime("%Y-%m")
@@ -137,6 +137,13 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     write.write(rows(1))
     with pytest.raises(SinkError, match=r"parquet folder cannot be written: .*out"):
         write.prepare(1)
+
+
+def test_a_bucket_of_a_missing_column_is_found_when_the_graph_is_built(tmp_path: Path) -> None:
+    schema = {"n": pl.Int64()}
+    ParquetFilesSink(tmp_path).check(schema)
+    with pytest.raises(GraphError, match="needs column 'at': the stream has n"):
+        ParquetFilesSink(tmp_path, bucket=MONTH).check(schema)
 
 
 def test_a_shadow_stands_beside_its_target(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from engine.operators.source import (
     assigned,
 )
 from engine.testing.memory import MemorySource
-from engine.watermarks import WatermarkStrategy, monotonic
+from engine.watermarks import WatermarkStrategy, bounded_out_of_orderness, monotonic
 
 NOW = Micros(1_000_000)
 
@@ -162,6 +162,17 @@ def test_a_restored_source_says_its_watermark_again_before_new_rows() -> None:
     states = {"a": SplitState(1, Micros(10))}
     run = source_run({"a": frame(10, 20)}, restored=states, every=2_000_000, bounded=False)
     assert read(run) == [Watermark(Micros(10))]
+
+
+def test_the_newest_event_time_is_known_through_a_restore() -> None:
+    strategy = bounded_out_of_orderness(5, "t")
+    run = source_run({"a": frame(10, 30, 20), "b": frame(11)}, strategy=strategy, bounded=False)
+    assert run.newest is None
+    read(run)
+    read(run)
+    assert run.newest == 30
+    again = source_run({"a": frame(), "b": frame()}, strategy=strategy, restored=run.splits)
+    assert again.newest == 30
 
 
 def test_a_finished_split_stays_finished() -> None:
