@@ -97,6 +97,13 @@ class Step:
     act: Callable[[Context], Outcome]
     record: Callable[[Context], None] = nothing
     timeout_s: float = 60.0
+    builds: bool = False
+    """Whether `act` lets the engine build a graph or sends it a file, which may take a while."""
+
+    @property
+    def lease_s(self) -> float:
+        """Longer than its calls may take; a worker that was killed in it is missed so long."""
+        return 60.0 if self.builds else 30.0
 
 
 class Kind:

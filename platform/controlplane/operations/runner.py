@@ -33,8 +33,8 @@ from controlplane.operations.contract import (
 from controlplane.operations.kinds import kind_of
 from controlplane.operations.models import Operation
 
-LEASE_S = 60.0
-"""Longer than any one call to an engine may take."""
+LEASE_S = 30.0
+"""Of a turn, until its first step asks for what it needs."""
 TURN = timedelta(seconds=10)
 """After so long no further step is begun in the same task: tasks are to be short."""
 QUICK_LOOKS, SLOWER = 20, 4
@@ -88,7 +88,7 @@ def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> 
     kind = kind_of(operation.kind)
     over = clock() + TURN
     while clock() < over:
-        lifecycle.renew(operation, clock(), LEASE_S)
+        lifecycle.renew(operation, clock(), kind.step(operation.step).lease_s)
         context = Context(operation, client_for(operation.job.cluster), clock())
         probe("act")
         outcome = _act(kind, context)

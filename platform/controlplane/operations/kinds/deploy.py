@@ -76,8 +76,8 @@ class Deploy(Kind):
 
     name = "deploy"
     steps = (
-        Step("upload", "gives the engine the job file", starting.upload, create_run),
-        Step("start", "asks the engine to start the job", starting.start),
+        Step("upload", "gives the engine the job file", starting.upload, create_run, builds=True),
+        Step("start", "asks the engine to start the job", starting.start, builds=True),
         Step(
             "confirm",
             "waits for every task to run",

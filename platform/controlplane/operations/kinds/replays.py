@@ -81,8 +81,8 @@ class StartReplay(Kind):
 
     name = "start_replay"
     steps = (
-        Step("upload", "gives the engine the job file", starting.upload, create_run),
-        Step("start", "asks the engine to start the replay", starting.start),
+        Step("upload", "gives the engine the job file", starting.upload, create_run, builds=True),
+        Step("start", "asks the engine to start the replay", starting.start, builds=True),
         Step("confirm", "waits for every task to run", starting.confirm, record_up, 120.0),
     )
     recovery = (

@@ -97,8 +97,8 @@ class Upgrade(Kind):
 
     name = "upgrade"
     steps = (
-        Step("upload", "gives the engine the job file", starting.upload),
-        Step("check", "lets the engine build the graph", starting.check),
+        Step("upload", "gives the engine the job file", starting.upload, builds=True),
+        Step("check", "lets the engine build the graph", starting.check, builds=True),
         Step("trigger", "asks the old version to stop with a savepoint", snapshotting.trigger_stop),
         *TAKE,
         Step(
@@ -108,14 +108,19 @@ class Upgrade(Kind):
             record_old_end,
             timeout_s=120.0,
         ),
-        Step("start", "asks the engine to start the new version", starting.start),
+        Step("start", "asks the engine to start the new version", starting.start, builds=True),
         Step("confirm", "waits for every task to run", starting.confirm, record_up, 120.0),
     )
     recovery = (
         Step("withdraw", "takes the new version back", withdraw),
         Step("gone", "waits for it to be gone", await_withdrawn, record_withdrawn),
-        Step("upload_old", "gives the engine the old job file", upload_old),
-        Step("start_old", "asks the engine to start the old version again", starting.start),
+        Step("upload_old", "gives the engine the old job file", upload_old, builds=True),
+        Step(
+            "start_old",
+            "asks the engine to start the old version again",
+            starting.start,
+            builds=True,
+        ),
         Step(
             "confirm_old",
             "waits for every task of the old version to run",
