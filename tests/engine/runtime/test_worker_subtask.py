@@ -1,0 +1,212 @@
+"""Subtasks on real threads: a source and a sink with one local channel between them."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+
+import polars as pl
+import pytest
+
+from engine.clock import monotonic
+from engine.connectors.contract import Polled, Sink, SinkWriter, Source, SplitReader
+from engine.elements import AfterBarrier, Barrier
+from engine.graph.jobgraph import (
+    ChainedOperator,
+    JobEdge,
+    JobGraph,
+    JobVertex,
+    Partitioning,
+    TaskId,
+)
+from engine.operators.sink import SinkOperator
+from engine.operators.source import SourceOperator
+from engine.runtime.channels import CAPACITY, Endpoint, LocalChannel
+from engine.runtime.wiring import wire
+from engine.runtime.worker_exchange import Ports
+from engine.runtime.worker_subtask import Subtask
+
+SOURCE, SINK = TaskId("source", 0), TaskId("sink", 0)
+MAX_ROWS = 10
+
+
+class Numbers(Source):
+    """0, 1, 2, … without end, as fast as they are wanted."""
+
+    schema = {"n": pl.Int64()}
+
+    def splits(self):
+        return ["all"]
+
+    def open(self, split, position):
+        return NumbersReader(position or 0)
+
+
+class NumbersReader(SplitReader):
+    def __init__(self, position):
+        self._next = position
+
+    def poll(self, max_rows, now):
+        first, self._next = self._next, self._next + max_rows
+        return Polled(pl.DataFrame({"n": range(first, self._next)}))
+
+    @property
+    def position(self):
+        return self._next
+
+
+class Gate(Sink):
+    """Takes rows only while the test lets it; fails on the number 13 if it is told to."""
+
+    def __init__(self, fails=False):
+        self.opened = threading.Event()
+        self.rows: list[int] = []
+        self.commits: queue.Queue = queue.Queue()
+        self.fails = fails
+
+    def open(self, context):
+        return GateWriter(self)
+
+    def shadow(self, name):
+        return self
+
+
+class GateWriter(SinkWriter):
+    def __init__(self, gate):
+        self._gate = gate
+
+    def write(self, frame):
+        self._gate.opened.wait()
+        if self._gate.fails and 13 in frame["n"]:
+            raise ZeroDivisionError("thirteen")
+        self._gate.rows.extend(frame["n"].to_list())
+
+    def prepare(self, checkpoint_id):
+        return len(self._gate.rows)
+
+    def commit(self, committable):
+        self._gate.commits.put(committable)
+
+
+class Heard:
+    """What the subtasks report."""
+
+    def __init__(self):
+        self.snapshots: queue.Queue = queue.Queue()
+        self.ends: queue.Queue = queue.Queue()
+
+    def snapshot_taken(self, snapshot, sync_ms):
+        self.snapshots.put(snapshot)
+
+    def input_ended(self, task):
+        self.ends.put(("input", task))
+
+    def finished(self, task):
+        self.ends.put(("finished", task))
+
+    def failed(self, spec, operator, error):
+        self.ends.put(("failed", spec.id, operator, str(error)))
+
+
+class Pair:
+    """Both subtasks, running."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+        self.heard = Heard()
+        specs = wire(graph(gate), "job", "attempt").specs
+        self.source, self.sink = (
+            Subtask(specs[task], self.heard, MAX_ROWS) for task in (SOURCE, SINK)
+        )
+        channel = LocalChannel(Endpoint(self.source.mailbox, 0), Endpoint(self.sink.mailbox, 0))
+        for subtask in (self.source, self.sink):
+            subtask.start(None)
+            assert subtask.ready.wait(5)
+        self.source.run(Ports(outputs={0: channel}))
+        self.sink.run(Ports(inputs={0: channel}))
+
+    def close(self) -> None:
+        self.gate.opened.set()
+        for subtask in (self.source, self.sink):
+            subtask.stop()
+            subtask.join(5)
+
+
+def graph(gate: Gate) -> JobGraph:
+    numbers = ChainedOperator("numbers", "numbers", SourceOperator(Numbers()))
+    gated = ChainedOperator("gate", "gate", SinkOperator(gate))
+    vertices = (JobVertex("source", "s", 1, (numbers,)), JobVertex("sink", "t", 1, (gated,)))
+    return JobGraph("pair", 128, vertices, (JobEdge("source", 0, "sink", Partitioning.REBALANCE),))
+
+
+@pytest.fixture
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    pair = Pair(Gate(fails=getattr(request, "param", False)))
+    yield pair
+    pair.close()
+
+
+def wait_for_backpressure(pair: Pair) -> None:
+    pause, deadline = threading.Event(), monotonic() + 10
+    before, _ = pair.source.occupancy.totals(monotonic())
+    while pair.source.occupancy.totals(monotonic())[0] < before + 0.05:
+        assert monotonic() < deadline
+        pause.wait(0.005)
+
+
+def test_a_sink_that_takes_nothing_stops_the_source_after_a_few_batches(pair: Pair) -> None:
+    wait_for_backpressure(pair)
+    metrics = pair.source.metrics
+    assert metrics is not None
+    # The credits of the channel, one batch in the outbox; the sink has given none back.
+    assert metrics.operators[0].rows_out <= (CAPACITY + 1) * MAX_ROWS
+
+
+def test_backpressure_loses_nothing_and_repeats_nothing(pair: Pair) -> None:
+    wait_for_backpressure(pair)
+    pair.gate.opened.set()
+    pair.source.trigger(Barrier(1, then=AfterBarrier.STOP))
+    snapshots = {snapshot.task: snapshot for snapshot in take(pair.heard.snapshots, 2)}
+    position = snapshots[SOURCE].operators[0].splits["all"].position
+    assert pair.gate.rows == list(range(position))
+    assert snapshots[SINK].operators[0].committables == (position,)
+
+
+def test_a_stopped_task_finishes_once_its_snapshot_is_complete_and_committed(pair: Pair) -> None:
+    wait_for_backpressure(pair)
+    pair.gate.opened.set()
+    pair.source.trigger(Barrier(1, then=AfterBarrier.STOP))
+    take(pair.heard.snapshots, 2)
+    assert pair.gate.commits.empty()
+    for subtask in (pair.source, pair.sink):
+        subtask.complete(1)
+    assert set(take(pair.heard.ends, 2)) == {("finished", SOURCE), ("finished", SINK)}
+    assert pair.gate.commits.get(timeout=5) == len(pair.gate.rows)
+
+
+def test_a_stop_that_is_aborted_lets_the_source_read_on(pair: Pair) -> None:
+    wait_for_backpressure(pair)
+    pair.gate.opened.set()
+    pair.source.trigger(Barrier(1, then=AfterBarrier.STOP))
+    take(pair.heard.snapshots, 2)
+    stopped_at = len(pair.gate.rows)
+    pair.gate.opened.clear()
+    for subtask in (pair.source, pair.sink):
+        subtask.abort(1)
+    wait_for_backpressure(pair)
+    pair.gate.opened.set()
+    pair.source.trigger(Barrier(2, then=AfterBarrier.STOP))
+    take(pair.heard.snapshots, 2)
+    assert len(pair.gate.rows) > stopped_at
+    assert pair.gate.rows == list(range(len(pair.gate.rows)))
+
+
+@pytest.mark.parametrize("pair", [True], indirect=True)
+def test_a_failure_names_its_task_and_operator(pair: Pair) -> None:
+    pair.gate.opened.set()
+    assert take(pair.heard.ends, 1) == [("failed", SINK, "gate", "thirteen")]
+
+
+def take(items: queue.Queue, count: int) -> list:
+    return [items.get(timeout=10) for _ in range(count)]
