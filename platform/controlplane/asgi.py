@@ -19,7 +19,6 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import path  # noqa: E402
 
-import controlplane.celery  # noqa: E402, F401 - else shared tasks look for a broker elsewhere
 from controlplane.live.consumer import LiveConsumer  # noqa: E402
 from controlplane.live.origin import SameOrigin  # noqa: E402
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
 from controlplane.access.models import Membership, Role, Team
 from controlplane.backends import fake
 from controlplane.backends.fake import FakeEngine
@@ -16,8 +19,6 @@ from controlplane.jobs import actions
 from controlplane.jobs.models import Job
 from controlplane.operations import runner
 from controlplane.operations.models import Operation
-from django.contrib.auth.models import User
-from django.utils import timezone
 
 JOB_FILE = b"import engine as hw\n\nenv = hw.Environment('flights')\nenv.execute()\n"
 JOB_FILE_2 = JOB_FILE + b"# cancelled flights have no delay\n"

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
-from examples.truth import EXAMPLES, Cut, read_output
 from polars.testing import assert_frame_equal
 
 from engine.rest.client import EngineClient, EngineUnreachable
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
+from examples.truth import EXAMPLES, Cut, read_output
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86_400

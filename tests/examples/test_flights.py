@@ -13,11 +13,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from examples.flights_job import FlightsJob, cut_of
-from examples.truth import read_output, truth, truth_from, v1, v2
 from polars.testing import assert_frame_equal
 
 from engine.testing.cluster import LocalCluster
+from examples.flights_job import FlightsJob, cut_of
+from examples.truth import read_output, truth, truth_from, v1, v2
 
 Start = Callable[..., FlightsJob]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from examples.truth import EXAMPLES, RECORDING, read_output, truth, v1
 from polars.testing import assert_frame_equal
 
 from engine.graph.jobgraph import JobGraph
 from engine.stream import capture
 from engine.testing.memory import OutputTables
 from engine.testing.simulation import simulate
+from examples.truth import EXAMPLES, RECORDING, read_output, truth, v1
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
-from examples.truth import EXAMPLES
 
 from engine.errors import ArtifactError
 from engine.graph.plan import Plan, plan_of
 from engine.stream import capture
+from examples.truth import EXAMPLES
 
 
 def plan(file: str, *args: str, parallelism: int = 1) -> Plan:

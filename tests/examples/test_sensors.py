@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from examples.truth import EXAMPLES
-from fixtures.point_server import PointServer
 
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest
 from engine.testing.cluster import LocalCluster
+from examples.truth import EXAMPLES
+from fixtures.point_server import PointServer
 
 pytestmark = pytest.mark.integration
 

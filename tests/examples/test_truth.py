@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from examples.truth import Cut, Rule, flights, truth, truth_from, v1, v2
 from polars.testing import assert_frame_equal
+
+from examples.truth import Cut, Rule, flights, truth, truth_from, v1, v2
 
 ROWS = 336_776
 ORIGINS = {"EWR": 120_835, "JFK": 111_279, "LGA": 104_662}

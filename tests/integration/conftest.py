@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from integration import recording
 
 from engine.rest.client import EngineClient, EngineUnreachable
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest
 from engine.testing.cluster import LocalCluster, wait_until
+from integration import recording
 
 JOB_FILE = Path(__file__).parent / "counting_job.py"
 

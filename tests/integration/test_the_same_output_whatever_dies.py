@@ -9,14 +9,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from integration import recording
-from integration.conftest import Bench
 from polars.testing import assert_frame_equal
 
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import SavepointRequest, StopRequest
 from engine.testing.cluster import LocalCluster, wait_until
+from integration import recording
+from integration.conftest import Bench
 
 pytestmark = pytest.mark.integration
 

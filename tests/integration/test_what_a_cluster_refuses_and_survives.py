@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from integration.conftest import JOB_FILE, Bench
 
 from engine.rest.client import NotFound, Refused
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
 from engine.testing.cluster import LocalCluster, wait_until
+from integration.conftest import JOB_FILE, Bench
 
 pytestmark = pytest.mark.integration
 

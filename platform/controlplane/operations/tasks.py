@@ -11,12 +11,12 @@ import logging
 import uuid
 from datetime import datetime, timedelta
 
-from celery import shared_task
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
+from controlplane.celery import app
 from controlplane.operations import lifecycle, runner
 from controlplane.operations.models import Operation
 
@@ -26,7 +26,7 @@ OVERDUE = timedelta(seconds=3)
 """How late a nudge may be before the sweep takes it for lost."""
 
 
-@shared_task(name="controlplane.operations.tasks.advance")
+@app.task(name="controlplane.operations.tasks.advance")
 def advance(operation_id: str) -> None:
     """Bring one operation on."""
     key = uuid.UUID(operation_id)
@@ -39,7 +39,7 @@ def advance(operation_id: str) -> None:
         send(key, again_s)
 
 
-@shared_task(name="controlplane.operations.tasks.sweep")
+@app.task(name="controlplane.operations.tasks.sweep")
 def sweep() -> None:
     """Send every operation again that nobody is bringing on."""
     for operation_id in forgotten(timezone.now()):

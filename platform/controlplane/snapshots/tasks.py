@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from celery import shared_task
 from django.utils import timezone
 
+from controlplane.celery import app
 from controlplane.snapshots import schedules
 
 
-@shared_task(name="controlplane.snapshots.tasks.run_due_schedules")
+@app.task(name="controlplane.snapshots.tasks.run_due_schedules")
 def run_due_schedules() -> None:
     """Note how the last savepoints ended, and start those that are due."""
     schedules.refresh_results()

@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpResponse
+from django.test import RequestFactory
+from django.utils import timezone
+
 from controlplane.access import middleware
 from controlplane.access.errors import Refused
 from controlplane.access.logins import issue_login, redeem_login
@@ -25,10 +30,6 @@ from controlplane.jobs import actions
 from controlplane.replay.models import Replay
 from controlplane.snapshots.actions import add_schedule
 from controlplane.snapshots.models import Savepoint
-from django.contrib.auth.models import AnonymousUser, User
-from django.http import HttpResponse
-from django.test import RequestFactory
-from django.utils import timezone
 
 
 @pytest.fixture

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from controlplane.operations.models import Operation
-from controlplane.snapshots.models import SavepointSchedule
 from django.test import Client
 from django.urls import reverse
+
+from controlplane.operations.models import Operation
+from controlplane.snapshots.models import SavepointSchedule
 
 
 def savepoints(job) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
+
 from controlplane.backends.contract import Start
 from controlplane.backends.errors import EngineAway, EngineRefused, UnknownJob, UnknownTrigger
 from controlplane.backends.rest import RestBackend, event_time
-
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
 from engine.testing.fake_service import FakeService

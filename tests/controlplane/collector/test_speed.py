@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from controlplane.collector.speed import WINDOW_MS, SpeedMeter
 from hypothesis import given
 from hypothesis import strategies as st
+
+from controlplane.collector.speed import WINDOW_MS, SpeedMeter
 
 
 def test_one_point_is_no_line():

@@ -6,6 +6,8 @@ from dataclasses import replace
 import httpx
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
+
 from controlplane.access.models import Team
 from controlplane.backends.models import Cluster
 from controlplane.collector.board import Board
@@ -16,8 +18,6 @@ from controlplane.live.latest import latest_store
 from controlplane.metrics.store import series_store
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
-from django.utils import timezone
-
 from engine.rest.app import create_app
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest

@@ -7,6 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
+
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import client_for
 from controlplane.jobs import actions
@@ -17,8 +19,6 @@ from controlplane.replay.actions import abandon_replay, start_replay
 from controlplane.replay.preflight import preflight
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
-from django.utils import timezone
-
 from engine.testing.cluster import LocalCluster
 
 pytestmark = pytest.mark.integration

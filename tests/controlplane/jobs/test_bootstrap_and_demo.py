@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
 from controlplane.access.lookup import job_for
 from controlplane.access.models import Team
 from controlplane.backends.models import Cluster
@@ -13,8 +16,6 @@ from controlplane.jobs.bootstrap import bootstrap
 from controlplane.jobs.demo import demo_jobs, deploy_demo
 from controlplane.jobs.models import Job
 from controlplane.operations.models import Operation
-from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)

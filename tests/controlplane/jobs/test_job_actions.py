@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+
 from controlplane.access.errors import Refused
 from controlplane.access.models import Membership, Role
 from controlplane.audit.models import AuditEntry

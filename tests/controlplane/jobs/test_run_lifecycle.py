@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from controlplane.jobs import lifecycle
-from controlplane.jobs.models import RunState
 from django.db import IntegrityError
 from django.utils import timezone
+
+from controlplane.jobs import lifecycle
+from controlplane.jobs.models import RunState
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.contrib.auth.models import AnonymousUser, User
+
 from controlplane.access.models import Membership, Team
 from controlplane.backends.models import Cluster
 from controlplane.jobs.models import Job
@@ -14,7 +16,6 @@ from controlplane.live import topics
 from controlplane.live.consumer import NOT_UNDERSTOOD, SIGNED_OUT, LiveConsumer
 from controlplane.live.latest import latest_store
 from controlplane.live.publish import apublish
-from django.contrib.auth.models import AnonymousUser, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 import redis
+
 from controlplane.live.latest import MemoryLatest, RedisLatest, Snapshot
 from controlplane.live.topics import LOG_LENGTH, parse
 from controlplane.supervisor.redis_server import redis_binary

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
-from controlplane.live import latest, topics
-from controlplane.live.publish import publish, publish_html, publish_on_commit
 from django.db import transaction
 from redis import RedisError
+
+from controlplane.live import latest, topics
+from controlplane.live.publish import publish, publish_html, publish_on_commit
 
 TEMPLATES = [
     {

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from controlplane.live.fleet import FleetView
 from controlplane.live.latest import Snapshot
 from controlplane.live.subscription import MAX_EVENTS, Subscription
 from controlplane.live.topics import parse
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def subscription(name="job.1", seq=10, value=None):

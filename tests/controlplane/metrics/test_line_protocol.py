@@ -3,11 +3,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from controlplane.metrics.line_protocol import parse, tags_of
 from hypothesis import given
 from hypothesis import strategies as st
 from influxdb_client import Point as ClientPoint
 from influxdb_client import WritePrecision
+
+from controlplane.metrics.line_protocol import parse, tags_of
 
 NOW = 1_700_000_000_000_000_000
 

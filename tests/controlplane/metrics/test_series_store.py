@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from controlplane.metrics.line_protocol import Point, tags_of
 from controlplane.metrics.series_store import Aggregate, SeriesStore
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 import gzip
 
 import pytest
+from django.test import Client
+
 from controlplane.metrics.store import series_store
 from controlplane.metrics.views import MAX_TEXT_BYTES, token_digest
-from django.test import Client
 
 URL = "/api/v2/write?bucket=outputs&org=headwater&precision=ns"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from controlplane.access.errors import Refused
 from controlplane.audit.models import AuditEntry
 from controlplane.backends.errors import EngineAway, EngineRefused

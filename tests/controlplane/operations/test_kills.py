@@ -10,6 +10,8 @@ import itertools
 from copy import deepcopy
 
 import pytest
+from django.db import transaction
+
 from controlplane.jobs import actions as jobs
 from controlplane.jobs.models import Run
 from controlplane.operations import runner, tasks
@@ -18,7 +20,6 @@ from controlplane.replay.actions import abandon_replay, start_replay
 from controlplane.replay.models import Replay
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
-from django.db import transaction
 
 LEASE_OVER_S = 61
 

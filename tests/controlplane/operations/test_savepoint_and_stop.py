@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+
 from controlplane.access.errors import Refused
 from controlplane.backends.errors import EngineRefused
 from controlplane.jobs import actions as jobs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from celery import current_app
+
 from controlplane.celery import app
 from controlplane.jobs import actions
 from controlplane.operations import tasks

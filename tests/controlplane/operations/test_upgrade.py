@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from controlplane.access.errors import Refused
 from controlplane.backends.errors import EngineRefused
 from controlplane.jobs import actions

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from controlplane.replay.progress import Sample, assess, has_caught_up, percent, thin
 from hypothesis import given
 from hypothesis import strategies as st
+
+from controlplane.replay.progress import Sample, assess, has_caught_up, percent, thin
 
 DAY_MS = 86_400_000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
 from controlplane.access.errors import Refused
 from controlplane.backends.errors import EngineRefused
 from controlplane.jobs import actions as jobs

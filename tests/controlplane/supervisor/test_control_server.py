@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 import redis.asyncio as aioredis
 from asgiref.sync import sync_to_async
+
 from controlplane.live.control import send_line
 from controlplane.supervisor.control_server import LineServer
 from controlplane.supervisor.ports import HOST, choose

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from controlplane.supervisor import layout, ports
 from controlplane.supervisor.children import LEASH
 from controlplane.supervisor.home_lock import HomeInUse, home_lock

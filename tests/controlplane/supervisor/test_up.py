@@ -15,11 +15,12 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from controlplane.supervisor.ports import choose
-from controlplane.supervisor.redis_server import redis_binary
 from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+
+from controlplane.supervisor.ports import choose
+from controlplane.supervisor.redis_server import redis_binary
 
 pytestmark = [
     pytest.mark.integration,

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
-from fixtures.point_server import PointServer
 
 from engine.connectors.contract import SinkContext
 from engine.connectors.influx import CHUNK_LINES, InfluxSink, points
 from engine.errors import ConfigError, GraphError, SinkError
 from engine.testing.conformance import check_idempotent_sink
+from fixtures.point_server import PointServer
 
 CONTEXT = SinkContext("job", "attempt", 0, 1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

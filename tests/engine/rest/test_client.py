@@ -7,7 +7,6 @@ import inspect
 
 import httpx
 import pytest
-from flink_captures import REQUESTS, capture
 
 from engine.checkpoint.stats import CheckpointStatus
 from engine.elements import Micros
@@ -33,6 +32,7 @@ from engine.rest.render.times import engine_watermark, flink_watermark
 from engine.testing.fake_service import FakeService
 from engine.testing.fake_values import EVENT_TIME, SOURCE_ID, WINDOW_ID
 from engine.testing.in_memory import InMemory
+from flink_captures import REQUESTS, capture
 
 URL = "http://127.0.0.1:8081"
 FLINK_JOB = "f9e2dec7421e24e9c49cd42e441e7bd6"

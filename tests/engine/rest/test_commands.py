@@ -6,10 +6,10 @@ import base64
 
 import httpx
 import pytest
-from flink_captures import REQUESTS, capture, differences
 
 from engine.rest.model.requests import ClaimMode
 from engine.testing.fake_service import FakeService
+from flink_captures import REQUESTS, capture, differences
 
 TRIGGER = "deadbeefdeadbeefdeadbeefdeadbeef"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from flink_captures import REQUESTS, capture, differences
-from flink_routes import DIFFERENT, GETS
 
 from engine.testing.fake_values import SOURCE_ID, WINDOW_ID
+from flink_captures import REQUESTS, capture, differences
+from flink_routes import DIFFERENT, GETS
 
 
 @pytest.mark.parametrize("name", GETS)

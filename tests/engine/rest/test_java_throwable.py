@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 
 import pytest
-from flink_captures import capture
 
 from engine.rest.render.java import MAX_MESSAGE_BYTES, serialized_throwable
+from flink_captures import capture
 
 
 def test_the_bytes_are_those_of_a_real_flink() -> None:

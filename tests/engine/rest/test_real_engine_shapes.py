@@ -7,12 +7,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from flink_captures import REQUESTS, capture, differences
-from flink_routes import DIFFERENT, GETS
 
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest
 from engine.testing.cluster import LocalCluster, wait_until
+from flink_captures import REQUESTS, capture, differences
+from flink_routes import DIFFERENT, GETS
 
 pytestmark = pytest.mark.integration
 

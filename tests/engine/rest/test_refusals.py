@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from flink_captures import REQUESTS
 
 from engine.rest.app import create_app
 from engine.testing.fake_service import FakeService
+from flink_captures import REQUESTS
 
 UNKNOWN = "0" * 32
 
