@@ -81,7 +81,7 @@ def test_a_small_body_cannot_unpack_into_a_large_one(store):
     assert post(bomb, Content_Encoding="gzip").status_code == 413
 
 
-@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"m f=1 1" * 100)[:-12]])
+@pytest.mark.parametrize("body", [b"no gzip", gzip.compress(b"m f=1 1" * 100, mtime=0)[:-12]])
 def test_a_torn_gzip_body_is_refused(store, body):
     assert post(body, Content_Encoding="gzip").status_code == 400
     assert values(store) == []
