@@ -183,7 +183,7 @@ class JobSnapshots:
                 self._barriers.pop(checkpoint_id, None)
                 self._listener.send(control.Aborted(checkpoint_id))
             case effects.DiscardFolder(folder):
-                self._work.start(self._delete(folder))
+                self._work.start(self._discard(folder))
             case effects.OperationEnded(operation):
                 self._listener.on_operation(operation)
             case effects.FailJob(reason, message):
@@ -229,13 +229,20 @@ class JobSnapshots:
         for row in self._store.replaced_checkpoints(self._job_id, self.settings.retained):
             self._store.discard(self._job_id, row.checkpoint_id)
             self.log.discarded(row.checkpoint_id)
-            await self._delete(row.path)
+            if await self._delete(row.path):
+                self._store.forget_snapshot(self._job_id, row.checkpoint_id)
 
-    async def _delete(self, folder: str) -> None:
+    async def _discard(self, folder: str) -> None:
+        """Delete what subtasks have written of a snapshot that came to nothing."""
+        await self._delete(folder)
+
+    async def _delete(self, folder: str) -> bool:
         try:
             await asyncio.to_thread(open_folder(folder).delete)
         except HeadwaterError as error:
             log.warning("%s", error)
+            return False
+        return True
 
 
 def _row(job_id: str, barrier: Barrier) -> SnapshotRow:

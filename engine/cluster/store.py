@@ -28,6 +28,7 @@ from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
 
 VERSION = 1
+FAILURES_KEPT = 100
 
 _TABLES = """
 CREATE TABLE artifacts (
@@ -259,19 +260,27 @@ class Store:
         return next((row for row in map(_snapshot, rows) if row.recoverable), None)
 
     def replaced_checkpoints(self, job_id: str, retained: int) -> Sequence[SnapshotRow]:
-        """Checkpoints, never savepoints, older than the newest `retained` ones."""
+        """Checkpoints, never savepoints, older than the newest `retained` ones.
+
+        With those that were discarded before, whose files may still be there.
+        """
         rows = self._db.execute(
-            "SELECT * FROM snapshots WHERE job_id = ? AND kind = ? AND NOT discarded"
-            " ORDER BY checkpoint_id DESC LIMIT -1 OFFSET ?",
-            (job_id, SnapshotKind.CHECKPOINT, retained),
+            "SELECT * FROM snapshots WHERE job_id = ? AND kind = ? ORDER BY checkpoint_id DESC",
+            (job_id, SnapshotKind.CHECKPOINT),
         )
-        return [_snapshot(row) for row in rows]
+        return [_snapshot(row) for row in rows][retained:]
 
     def discard(self, job_id: str, checkpoint_id: int) -> None:
         """Record that a checkpoint's files are about to be deleted: do not restore from it."""
         self._db.execute(
             "UPDATE snapshots SET discarded = 1 WHERE job_id = ? AND checkpoint_id = ?",
             (job_id, checkpoint_id),
+        )
+
+    def forget_snapshot(self, job_id: str, checkpoint_id: int) -> None:
+        """The files of a snapshot are deleted."""
+        self._db.execute(
+            "DELETE FROM snapshots WHERE job_id = ? AND checkpoint_id = ?", (job_id, checkpoint_id)
         )
 
     # Operations.
@@ -297,10 +306,15 @@ class Store:
     # Failures.
 
     def add_failure(self, job_id: str, at_ms: int, body: Json) -> None:
-        """Record why an attempt failed."""
+        """Record why an attempt failed; a job that restarts for ever keeps the newest ones."""
         self._db.execute(
             "INSERT INTO failures (job_id, at_ms, body) VALUES (?, ?, ?)",
             (job_id, at_ms, json.dumps(body)),
+        )
+        self._db.execute(
+            "DELETE FROM failures WHERE job_id = ? AND id <= (SELECT id FROM failures"
+            " WHERE job_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+            (job_id, job_id, FAILURES_KEPT),
         )
 
     def failures(self, job_id: str, limit: int) -> Sequence[Json]:

@@ -15,9 +15,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING
 
-from engine.connectors.contract import Json
 from engine.errors import InternalError
+
+if TYPE_CHECKING:  # not at run time: a task manager has no use for what this would load
+    from engine.connectors.contract import Json
 
 SOCKET_NAME = "control.sock"
 MAX_LINE_BYTES = 64 << 20

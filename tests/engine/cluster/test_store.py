@@ -4,7 +4,14 @@ import sqlite3
 
 import pytest
 
-from engine.cluster.store import JobRow, OperationRow, ProcessRow, SnapshotRow, Store
+from engine.cluster.store import (
+    FAILURES_KEPT,
+    JobRow,
+    OperationRow,
+    ProcessRow,
+    SnapshotRow,
+    Store,
+)
 from engine.elements import SnapshotKind
 from engine.errors import ConfigError
 from engine.rest.model.cluster import Artifact
@@ -89,11 +96,22 @@ def test_only_checkpoints_beyond_the_retained_ones_are_replaced(store):
     assert [row.checkpoint_id for row in store.replaced_checkpoints(JOB.job_id, 3)] == [1]
 
 
-def test_a_discarded_checkpoint_is_neither_restored_nor_replaced_again(store):
-    store.add_snapshot(snapshot(1))
+def test_a_discarded_checkpoint_is_not_restored_and_stays_until_its_files_are_gone(store):
+    for checkpoint_id in (1, 2):
+        store.add_snapshot(snapshot(checkpoint_id))
     store.discard(JOB.job_id, 1)
+    assert [row.checkpoint_id for row in store.replaced_checkpoints(JOB.job_id, 1)] == [1]
+    store.discard(JOB.job_id, 2)
     assert store.recovery_point(JOB.job_id) is None
-    assert store.replaced_checkpoints(JOB.job_id, 0) == []
+    store.forget_snapshot(JOB.job_id, 1)
+    assert store.replaced_checkpoints(JOB.job_id, 1) == []
+
+
+def test_only_the_newest_failures_are_kept(store):
+    for at in range(FAILURES_KEPT + 5):
+        store.add_failure(JOB.job_id, at, at)
+    kept = store.failures(JOB.job_id, 1_000)
+    assert kept == list(range(FAILURES_KEPT + 4, 4, -1))
 
 
 def test_an_operation_is_open_until_it_is_done(store, reopen):
