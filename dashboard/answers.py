@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from controlplane.access.errors import Refused
-from controlplane.operations.models import Operation
-from controlplane.operations.queries import title_of
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+
+from controlplane.access.errors import Refused
+from controlplane.operations.models import Operation
+from controlplane.operations.queries import title_of
 
 
 def checked(form: forms.Form) -> dict[str, Any]:

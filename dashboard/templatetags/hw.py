@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from controlplane.jobs.queries import Shell, shell
 from django import template
 from django.http import HttpRequest
 from django.template.context import RequestContext
@@ -21,6 +20,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from controlplane.jobs.queries import Shell, shell
 from dashboard import cells, fmt
 
 register = template.Library()

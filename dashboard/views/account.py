@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from controlplane.access.logins import redeem_login
 from django.contrib.auth import login
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
@@ -11,6 +10,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_safe
+
+from controlplane.access.logins import redeem_login
 
 
 class Login(LoginView):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from controlplane.access.lookup import job_for
-from controlplane.jobs.queries import job_frame
-from controlplane.jobs.settings import settings_from
-from controlplane.snapshots.queries import checkpoint_history
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from controlplane.access.lookup import job_for
+from controlplane.jobs.queries import job_frame
+from controlplane.jobs.settings import settings_from
+from controlplane.snapshots.queries import checkpoint_history
 from dashboard.views.requests import UserRequest
 
 

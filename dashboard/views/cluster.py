@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controlplane.backends.queries import clusters
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from controlplane.backends.queries import clusters
 from dashboard.views.requests import UserRequest
 
 

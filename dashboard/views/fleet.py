@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from controlplane.access.lookup import team_for
-from controlplane.jobs.actions import create_job
-from controlplane.jobs.actions import deploy as deploy_job
-from controlplane.jobs.queries import fleet
-from controlplane.jobs.settings import split_arguments
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from controlplane.access.lookup import team_for
+from controlplane.jobs.actions import create_job
+from controlplane.jobs.actions import deploy as deploy_job
+from controlplane.jobs.queries import fleet
+from controlplane.jobs.settings import split_arguments
 from dashboard.answers import checked, started
 from dashboard.forms import DeployForm
 from dashboard.views.requests import UserRequest

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from controlplane.access.lookup import job_for, savepoint_for, version_for
-from controlplane.jobs import actions
-from controlplane.jobs.queries import job_frame, job_overview
-from controlplane.metrics.queries import output_choices
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from controlplane.access.lookup import job_for, savepoint_for, version_for
+from controlplane.jobs import actions
+from controlplane.jobs.queries import job_frame, job_overview
+from controlplane.metrics.queries import output_choices
 from dashboard.answers import checked, said, started
 from dashboard.forms import ControlForm, StartForm, StopForm
 from dashboard.views.requests import UserRequest

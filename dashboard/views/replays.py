@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
 from controlplane.access.errors import Refused
 from controlplane.access.lookup import (
     job_for,
@@ -17,12 +23,6 @@ from controlplane.metrics.queries import output_choices
 from controlplane.replay import actions
 from controlplane.replay.preflight import preflight as check_restore
 from controlplane.replay.queries import replay_choices, replay_lines, replay_page
-from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
-from django.shortcuts import render
-from django.urls import reverse
-from django.views.decorators.http import require_POST, require_safe
-
 from dashboard.answers import checked, started
 from dashboard.forms import AbandonForm, ReplayForm
 from dashboard.views.requests import UserRequest

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from controlplane.access.lookup import job_for, schedule_for
-from controlplane.jobs.queries import job_frame
-from controlplane.snapshots import actions
-from controlplane.snapshots.queries import savepoint_rows, schedules
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from controlplane.access.lookup import job_for, schedule_for
+from controlplane.jobs.queries import job_frame
+from controlplane.snapshots import actions
+from controlplane.snapshots.queries import savepoint_rows, schedules
 from dashboard.answers import checked, said, started
 from dashboard.forms import ImportForm, SavepointForm, ScheduleForm
 from dashboard.views.requests import UserRequest

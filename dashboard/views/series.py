@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from controlplane.access.lookup import job_for, replay_for
-from controlplane.metrics.queries import job_history, output_lines
 from django.contrib.auth.decorators import login_required
 from django.http import JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from controlplane.access.lookup import job_for, replay_for
+from controlplane.metrics.queries import job_history, output_lines
 from dashboard.views.requests import UserRequest
 
 MAX_MINUTES = 7 * 24 * 60

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from controlplane.access.lookup import job_for
-from controlplane.jobs.actions import add_version
-from controlplane.jobs.queries import job_frame, version_rows
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from controlplane.access.lookup import job_for
+from controlplane.jobs.actions import add_version
+from controlplane.jobs.queries import job_frame, version_rows
 from dashboard.answers import checked, said
 from dashboard.forms import VersionForm
 from dashboard.views.requests import UserRequest

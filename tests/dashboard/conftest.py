@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
 from controlplane.access.models import Membership, Role, Team
 from controlplane.backends import fake
 from controlplane.backends.models import Cluster
@@ -13,8 +16,6 @@ from controlplane.jobs.models import Run
 from controlplane.metrics.store import series_store
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
-from django.contrib.auth.models import User
-from django.test import Client
 
 JOB_FILE = b"import engine as hw\n\nenv = hw.Environment('flights')\nenv.execute()\n"
 NOW = datetime(2026, 11, 30, 4, 12, tzinfo=UTC)

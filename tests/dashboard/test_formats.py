@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from dashboard import cells, fmt
 from dashboard.templatetags.hw import sentence
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
 from controlplane.access.logins import issue_login
 from controlplane.jobs.models import Job
 from controlplane.operations.models import Operation
 from controlplane.snapshots.models import SavepointSchedule
-from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
-from django.utils import timezone
 
 HTMX = {"HX-Request": "true"}
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from controlplane.jobs.actions import create_job
 from django.test import Client
 from django.urls import reverse
+
+from controlplane.jobs.actions import create_job
 
 # Two queries belong to the session, the rest to the frame and the page.
 PAGES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from controlplane.jobs.plan_view import chain_names, plan_view
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
+
 from controlplane.metrics.line_protocol import Point, tags_of
 from controlplane.metrics.queries import output_choices, output_lines
 from controlplane.metrics.store import ENGINE, OUTPUTS
-from django.utils import timezone
 
 DAY_NS = 86_400_000_000_000
 

@@ -24,6 +24,12 @@ document.addEventListener('hw:signed-out', () => document.getElementById('signed
 // The page's shell keys (s, r, /) press what the page itself offers.
 for (const node of $$('[data-key]')) shell.key(node.dataset.key, () => (node.matches('input') ? node.focus() : node.click()));
 
+// A panel that scrolls sideways can be reached by keyboard.
+function scrollable() { for (const node of $$('.panel, .pickwrap')) { if (node.scrollWidth > node.clientWidth + 1 || node.matches('.pickwrap')) node.tabIndex = 0; else node.removeAttribute('tabindex'); } }
+addEventListener('resize', scrollable);
+document.addEventListener('hw:swapped', scrollable);
+scrollable();
+
 shell.start();
 live.start();
 cells.start();

@@ -56,12 +56,12 @@ export class JobGraph {
     const rates = source ? `<span>${number(f.out)}</span>` : sink ? `<span>${number(f.in)}</span>` : `<span>${number(f.in)}</span>${icon('arrow', 's')}<span>${number(f.out)}</span>`;
     const tag = f.busy >= 95 ? '<span class="tag warn">bottleneck</span>' : f.bp > 50 ? '<span class="tag crit">waiting</span>' : '';
     const partly = f.running !== undefined && f.par && f.running < f.par ? `<span class="tag skew">${f.running} of ${f.par} running</span>` : '';
-    const body = `<span class="nd-h">${icon(KINDS[node.kind] ?? 'proc', 's')}<b class="tr">${esc(node.chain[0])}</b></span><span class="nd-r">${rates}<i>×${node.par}</i></span>${this.meter(f)}${chained(node).map(name => `<span class="nd-c"><span class="tr">${esc(name)}</span></span>`).join('')}${tag}${partly}`;
+    const spoken = `, ${node.par} subtasks, in ${rateT(f.in)}, out ${rateT(f.out)}, busy ${Math.round(f.busy ?? 0)} percent, waiting ${Math.round(f.bp ?? 0)} percent`;
+    const body = `<span class="nd-h">${icon(KINDS[node.kind] ?? 'proc', 's')}<b class="tr">${esc(node.chain[0])}</b></span><span class="nd-r">${rates}<i>×${node.par}</i></span>${this.meter(f)}${chained(node).map(name => `<span class="nd-c"><span class="tr">${esc(name)}</span></span>`).join('')}${tag}${partly}<span class="vh">${spoken}</span>`;
     const box = this.boxes[node.id];
     if (box.dataset.h === body) return;
     box.innerHTML = body; box.dataset.h = body;
     box.dataset.t = f.busy >= 95 ? 'warn' : '';
-    box.setAttribute('aria-label', `${node.name}, ${node.par} subtasks, in ${rateT(f.in)}, out ${rateT(f.out)}, busy ${Math.round(f.busy ?? 0)} percent, waiting ${Math.round(f.bp ?? 0)} percent`);
   }
   // One measure at a time; the lens picks which.
   meter(f) {

@@ -1,0 +1,156 @@
+"""The frame of every page: keys, hold, formats, what it weighs and what it must never do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+FIXTURE = json.loads((Path(__file__).parents[1] / "dashboard" / "format.json").read_text("utf-8"))
+PAGES = (
+    "/jobs/",
+    "/jobs/flights/",
+    "/jobs/sensors/",
+    "/jobs/flights/checkpoints/",
+    "/jobs/flights/savepoints/",
+    "/jobs/flights/versions/",
+    "/jobs/flights/replays/",
+    "/replays/",
+    "/replays/new/?job=flights",
+    "/cluster/",
+)
+FIRST_PAGE_BYTES = 140 * 1024
+
+
+def test_the_browser_formats_as_the_fixture_says(page: Page):
+    page.goto("/jobs/")
+    page.wait_for_function("window.headwater")
+    printed = page.evaluate(
+        "cases => cases.map(c => headwater.fmt[`${c.kind}T`](c.value))", FIXTURE["numbers"]
+    )
+    assert printed == [case["text"] for case in FIXTURE["numbers"]]
+    cells = page.evaluate(
+        "cases => cases.map(c => headwater.fmt.formats[c.format](c.value))", FIXTURE["cells"]
+    )
+    assert cells == [case["html"] for case in FIXTURE["cells"]]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [1440, 1024, 400])
+def test_no_page_scrolls_sideways(path, width, page: Page):
+    page.set_viewport_size({"width": width, "height": 860})
+    page.goto(path)
+    page.wait_for_function("window.headwater")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_first_page_is_light(page: Page):
+    sizes: dict[str, int] = {}
+    page.on("response", lambda r: sizes.__setitem__(r.url, weight(r)))
+    page.goto("/jobs/flights/")
+    page.wait_for_function("window.headwater")
+    page.wait_for_function("document.fonts.ready")
+    static = {url: size for url, size in sizes.items() if "/static/" in url}
+    assert len(static) >= 5
+    assert sum(static.values()) < FIRST_PAGE_BYTES
+
+
+def weight(response) -> int:
+    body = response.body()
+    return len(body) if response.url.endswith(".woff2") else len(gzip.compress(body, 9))
+
+
+def test_slash_filters_and_the_address_keeps_it(page: Page):
+    page.goto("/jobs/")
+    expect(page.locator("tbody[data-name=sensors]")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("flig")
+    expect(page.locator("tbody[data-name=sensors]")).to_be_hidden()
+    page.reload()
+    expect(page.locator("#f")).to_have_value("flig")
+    expect(page.locator("tbody[data-name=sensors]")).to_be_hidden()
+    page.locator("#f").fill("nothing like it")
+    page.get_by_role("button", name="Clear filter").click()
+    expect(page.locator("tbody[data-name=sensors]")).to_be_visible()
+
+
+def test_j_walks_and_enter_opens(page: Page):
+    page.goto("/jobs/")
+    page.wait_for_function("window.headwater")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("tbody[data-name=sensors] a.name")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/jobs/sensors/")
+
+
+def test_p_holds_the_numbers_and_lets_them_go(page: Page):
+    page.goto("/jobs/")
+    pill, cell = page.locator("[data-live-pill]"), page.locator("tbody[data-name=sensors] .c-ck")
+    expect(pill).to_have_attribute("data-s", "live")
+    page.keyboard.press("p")
+    expect(pill).to_contain_text("Held at")
+    held = cell.locator("time").get_attribute("datetime")
+    page.wait_for_timeout(2_500)
+    assert cell.locator("time").get_attribute("datetime") == held
+    page.keyboard.press("p")
+    expect(cell.locator("time")).not_to_have_attribute("datetime", held or "", timeout=30_000)
+
+
+def test_arrow_keys_follow_the_edges_of_the_graph(page: Page):
+    page.goto("/jobs/flights/")
+    first, last = page.locator("#graph .nd").first, page.locator("#graph .nd").last
+    first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(last).to_be_focused()
+    expect(page.locator("#ops tr[aria-selected=true]")).to_contain_text("daily")
+    page.keyboard.press("ArrowLeft")
+    expect(first).to_be_focused()
+    assert "op=" in page.url
+
+
+def test_stop_wants_the_exact_name_and_offers_the_safe_way_first(page: Page):
+    page.goto("/jobs/flights/")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    dialog = page.locator("dialog#stop")
+    expect(dialog.get_by_label("Stop with savepoint")).to_be_checked()
+    button = dialog.locator("[data-armed]")
+    expect(button).to_be_disabled()
+    dialog.get_by_label("Type flights to confirm").fill("flight")
+    expect(button).to_be_disabled()
+    dialog.get_by_label("Type flights to confirm").fill("flights")
+    expect(button).to_be_enabled()
+    page.keyboard.press("Escape")
+    expect(dialog).not_to_be_visible()
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_focused()
+
+
+def test_the_page_works_without_scripts(chromium, session, platform):
+    context = chromium.new_context(
+        storage_state=session, base_url=platform.url, java_script_enabled=False
+    )
+    page = context.new_page()
+    page.goto("/jobs/flights/savepoints/")
+    form = page.locator("form[action$='/take/']").first
+    form.locator("input[name=label]").fill("no scripts")
+    form.locator("button").last.click()
+    expect(page.locator("#catalogue")).to_contain_text("no scripts")
+    context.close()
+
+
+def test_the_time_zone_switch_reaches_every_time(chromium, session, platform):
+    context = chromium.new_context(
+        storage_state=session, base_url=platform.url, timezone_id="Asia/Tokyo"
+    )
+    page = context.new_page()
+    page.goto("/jobs/sensors/checkpoints/")
+    times = page.locator("#history-rows time[data-as=stamp]")
+    utc = times.first.inner_text()
+    page.locator("[data-tz]").click()
+    expect(times.first).not_to_have_text(utc)
+    context.close()

@@ -1,0 +1,138 @@
+"""The story: a year of flights, run, watched, savepointed, replayed and killed, in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from datetime import timedelta
+
+import polars as pl
+import pytest
+from playwright.sync_api import Page, expect
+from polars.testing import assert_frame_equal
+
+from examples.truth import EXAMPLES, read_output, truth, v1
+
+pytestmark = pytest.mark.browser
+
+LATER = 60_000
+REPLAYED_WITHIN_MS = 180_000
+
+
+def test_a_year_of_flights_from_login_to_replay(page: Page, platform):
+    both_jobs_run_with_live_rates(page)
+    the_job_page_shows_graph_history_and_output(page)
+    a_savepoint_is_taken_with_the_button(page)
+    a_schedule_is_added_and_takes_one_too(page)
+    a_broken_file_is_refused_and_version_2_accepted(page)
+    a_replay_catches_up_with_the_live_job(page)
+    a_killed_worker_leaves_no_trace_in_the_output(page, platform)
+
+
+def both_jobs_run_with_live_rates(page: Page) -> None:
+    page.goto("/jobs/")
+    for name in ("flights", "sensors"):
+        row = page.locator(f"tbody[data-name={name}]")
+        expect(row).to_have_attribute("data-state", "running", timeout=LATER)
+        expect(row.locator(".c-in .lv")).to_contain_text(re.compile(r"\d"), timeout=LATER)
+    expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live", timeout=LATER)
+    event_time = page.locator("tbody[data-name=flights] .c-ev time")
+    before = event_time.get_attribute("datetime", timeout=LATER)
+    expect(event_time).not_to_have_attribute("datetime", before or "", timeout=LATER)
+
+
+def the_job_page_shows_graph_history_and_output(page: Page) -> None:
+    page.get_by_role("link", name="flights", exact=True).click()
+    page.wait_for_url("**/jobs/flights/")
+    nodes = page.locator("#graph .nd")
+    expect(nodes.first).to_contain_text("flights")
+    expect(nodes.last).to_contain_text("daily")
+    expect(nodes.first).to_contain_text(re.compile(r"\d\s*k?/s"), timeout=LATER)
+    expect(page.locator("#ops tbody tr")).to_have_count(nodes.count())
+    expect(page.locator("[data-output] canvas")).to_be_visible(timeout=LATER)
+    expect(page.locator("#history svg .lane")).not_to_have_count(0)
+    expect(page.locator("[data-checkpoints] rect")).not_to_have_count(0, timeout=LATER)
+
+
+def a_savepoint_is_taken_with_the_button(page: Page) -> None:
+    page.get_by_role("button", name="Savepoint", exact=True).click()
+    dialog = page.locator("dialog#take")
+    expect(dialog.get_by_label("Label")).to_be_focused()
+    dialog.get_by_label("Label").fill("before version 2")
+    dialog.get_by_role("button", name="Take savepoint").click()
+    expect(dialog).not_to_be_visible()
+    expect(page.locator(".toast")).to_contain_text("is complete", timeout=LATER)
+    page.get_by_role("link", name=re.compile("Savepoints")).first.click()
+    row = page.locator("#catalogue tbody tr", has_text="before version 2")
+    expect(row).to_contain_text("2013")
+    expect(row.get_by_role("link", name="Replay from here")).to_be_visible()
+
+
+def a_schedule_is_added_and_takes_one_too(page: Page) -> None:
+    form = page.locator("#schedules form[hx-post]")
+    form.get_by_label("Every").fill("soon")
+    form.get_by_role("button").click()
+    expect(form.get_by_role("alert")).to_have_text("Minutes must be a number, such as 30 or 0.5.")
+    form.get_by_label("Every").fill("0.1")
+    form.get_by_role("button").click()
+    rows = page.locator("#schedule-rows")
+    expect(rows).to_contain_text("Every 0.1 min")
+    expect(rows).to_contain_text("next in")
+    expect(rows).to_contain_text("succeeded", timeout=LATER)
+    page.get_by_role("button", name=re.compile("Remove the schedule")).click()
+    expect(page.locator("#schedule-rows")).to_contain_text("None.")
+
+
+def a_broken_file_is_refused_and_version_2_accepted(page: Page) -> None:
+    page.get_by_role("link", name="New version").click()
+    form = page.locator("#upload")
+    broken = {"name": "flights_v2.py", "mimeType": "text/x-python", "buffer": b"def x(:\n"}
+    form.locator("input[type=file]").set_input_files(broken)
+    form.get_by_role("button").click()
+    expect(form.get_by_role("alert")).to_contain_text("line 1")
+    form.locator("input[type=file]").set_input_files(EXAMPLES / "flights_v2.py")
+    form.get_by_label("Note").fill("a cancelled flight has no delay")
+    form.get_by_role("button").click()
+    expect(page.locator("main table")).to_contain_text("a cancelled flight has no delay")
+
+
+def a_replay_catches_up_with_the_live_job(page: Page) -> None:
+    page.goto("/jobs/flights/savepoints/")
+    row = page.locator("#catalogue tbody tr", has_text="before version 2")
+    row.get_by_role("link", name="Replay from here").click()
+    page.get_by_label("Version").select_option(label=re.compile("v2"))
+    expect(page.locator("#preflight")).to_contain_text("Every operator finds its state")
+    expect(page.locator("#preflight")).to_contain_text("daily")
+    page.get_by_role("button", name="Start replay").click()
+    page.wait_for_url("**/replays/*/")
+    page.reload()  # what it shows does not hang on this page staying open
+    expect(page.locator("h1 .st")).to_contain_text("Caught up", timeout=REPLAYED_WITHIN_MS)
+    expect(page.locator("#slope svg")).to_be_visible()
+    expect(page.locator("[data-output] .plot-l")).to_contain_text("live", timeout=LATER)
+    expect(page.locator(".kpi")).to_contain_text("real time")
+
+
+def a_killed_worker_leaves_no_trace_in_the_output(page: Page, platform) -> None:
+    page.goto("/jobs/flights/")
+    restarts = page.locator(".strip > div", has_text="Restarts").locator(".stat-v")
+    expect(restarts).to_have_text("0", timeout=LATER)
+    os.kill(platform.worker_of("flights"), signal.SIGKILL)
+    expect(restarts).not_to_have_text("0", timeout=LATER)
+    expect(page.locator("#happened")).to_contain_text("Restarted", timeout=LATER)
+    expect(page.locator("h1 .st")).to_contain_text("Running", timeout=LATER)
+    the_output_is_right(platform.home / "output" / "flights")
+
+
+def the_output_is_right(folder) -> None:
+    """It goes on, and every closed window equals the one computed from the recording."""
+    expected, before = truth(v1), read_output(folder).height
+    until = time.monotonic() + 60
+    while (written := read_output(folder)).height < min(before + 100, expected.height):
+        assert time.monotonic() < until, "nothing was written since the kill"
+        time.sleep(0.5)
+    closed = pl.col("window_end") <= written["window_end"].max() - timedelta(days=1)
+    assert_frame_equal(
+        written.filter(closed), expected.select(written.columns).filter(closed), check_exact=True
+    )
