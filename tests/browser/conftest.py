@@ -93,6 +93,9 @@ class Platform:
             self.process.wait(40)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         for child in children:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
