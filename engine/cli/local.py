@@ -14,6 +14,7 @@ from engine.cli.table import table
 from engine.elements import MAX_TIME, MIN_TIME, Micros
 from engine.graph.plan import OperatorPlan, Plan, plan_of
 from engine.stream.capture import capture
+from engine.stream.recording import PARALLELISM
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -22,7 +23,7 @@ def plan(options: argparse.Namespace) -> None:
     """Run a job file up to its `execute()` and print the graph."""
     settings = dict(options.settings)
     if options.parallelism is not None:
-        settings["parallelism.default"] = str(options.parallelism)
+        settings[PARALLELISM] = str(options.parallelism)
     planned = plan_of(capture(Path(options.file), options.args, settings))
     print(planned.to_json() if options.json else "\n".join(_drawn(planned)))
 

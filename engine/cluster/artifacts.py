@@ -30,6 +30,7 @@ from engine.graph.plan import Plan
 from engine.rest.errors import artifact_not_found
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.requests import Program
+from engine.stream.recording import PARALLELISM
 
 BUILD_TIMEOUT_S = 60.0
 """A graph takes a second; reading a catalogue over a slow network may take more."""
@@ -108,7 +109,7 @@ def settings_of(program: Program) -> Mapping[str, str]:
     """The program's settings, with the parallelism that it was asked to run at."""
     if program.parallelism is None:
         return dict(program.settings)
-    return {**program.settings, "parallelism.default": str(program.parallelism)}
+    return {**program.settings, PARALLELISM: str(program.parallelism)}
 
 
 async def _run(artifact: Path, folder: Path, request: Mapping[str, object]) -> str:

@@ -19,8 +19,6 @@ from engine.graph.jobgraph import TaskId
 from engine.rest.model.jobs import TaskStatus
 from engine.runtime.control import Message
 
-_ENDED = (TaskStatus.FINISHED, TaskStatus.CANCELED, TaskStatus.FAILED)
-
 
 @dataclass(slots=True)
 class TaskLife:
@@ -35,7 +33,7 @@ class TaskLife:
 
     def move(self, to: TaskStatus, now_ms: int) -> None:
         """Enter a state; a subtask that has ended stays as it is."""
-        if self.status not in _ENDED and self.status is not to:
+        if not self.status.terminal and self.status is not to:
             self.status = to
             self.entered_ms[to] = now_ms
 

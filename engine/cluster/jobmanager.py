@@ -44,6 +44,7 @@ from engine.cluster.service import JobManagerService
 from engine.cluster.store import Store
 from engine.errors import ConfigError
 from engine.rest.app import create_app
+from engine.runtime.control import SOCKET_NAME
 from engine.runtime.worker_lifeline import die_with_parent
 
 log = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ class JobManager:
             await self._resources.close()
             await self._end_left_over()
             control.close()
-            (self._options.runtime / "control.sock").unlink(missing_ok=True)
+            (self._options.runtime / SOCKET_NAME).unlink(missing_ok=True)
             self._store.close()
 
     async def _end_left_over(self) -> None:

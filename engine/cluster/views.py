@@ -27,7 +27,6 @@ from engine.rest.model.operations import JobProgress, SourceProgress
 from engine.runtime.control import ProcessUse
 
 FAILURES_SHOWN = REMEMBERED
-_ENDED = (TaskStatus.FINISHED, TaskStatus.CANCELED, TaskStatus.FAILED)
 _NOT_METRICS = ("currentInputWatermark", "currentOutputWatermark")
 
 
@@ -96,7 +95,7 @@ def _subtask(id_: TaskId, attempt: Attempt | None, fleet: Fleet, source: bool) -
         endpoint=host,
         task_manager_id=task_manager_id(host, fleet),
         start_ms=task.entered_ms.get(TaskStatus.DEPLOYING, -1),
-        end_ms=task.entered_ms[task.status] if task.status in _ENDED else -1,
+        end_ms=task.entered_ms[task.status] if task.status.terminal else -1,
         status_ms=_durations(task),
         totals=_totals(task),
         metrics={name: value for name, value in numbers.items() if name not in _NOT_METRICS},

@@ -2,7 +2,7 @@
 
     request ─▶ routes/ (parse) ─▶ EngineService ─▶ model/ (values) ─▶ render/ (Flink's JSON)
 
-`cluster.jobmanager` implements it over real processes, `testing.fake_service` in memory for tests.
+`cluster.service` implements it over real processes, `testing.fake_service` in memory for tests.
 Every method may be called concurrently, on the event loop, and must not block it.
 
 Errors   methods raise the refusals of `rest.errors` and the errors of `engine.errors`; the app

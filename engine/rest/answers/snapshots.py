@@ -121,7 +121,7 @@ class PreflightRow:
 
     @classmethod
     def of(cls, body: JsonObject) -> PreflightRow:
-        """Read an entry of `operators`."""
+        """Read an entry of `rows`."""
         return cls(
             uid=body["uid"],
             name=body["name"],

@@ -54,6 +54,11 @@ class TaskStatus(StrEnum):
     FAILED = "FAILED"
     RECONCILING = "RECONCILING"
 
+    @property
+    def terminal(self) -> bool:
+        """Whether a subtask in this state has ended for ever."""
+        return self in (TaskStatus.FAILED, TaskStatus.CANCELED, TaskStatus.FINISHED)
+
 
 @dataclass(frozen=True, slots=True)
 class TaskTotals:
