@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
+from engine.durable import make_folder, sync_folder
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
 
 Write = Callable[[IO[bytes]], object]
@@ -69,14 +70,14 @@ class LocalFolder(Folder):
         # The process in the name: two attempts of a job may meet here.
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            _make_folder(path.parent)
+            make_folder(path.parent)
             with temporary.open("wb") as file:
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())
             stored = _measure(temporary)
             temporary.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -159,20 +160,3 @@ def _measure(path: Path) -> Stored:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
     return Stored(path.stat().st_size, digest.hexdigest())
-
-
-def _make_folder(path: Path) -> None:
-    """Create a folder; its entry in the parent must be durable before any file counts on it."""
-    if path.is_dir():
-        return
-    _make_folder(path.parent)
-    path.mkdir(exist_ok=True)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -26,6 +26,7 @@ from urllib.parse import quote
 import polars as pl
 
 from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter, require_columns
+from engine.durable import make_folder, sync_folder
 from engine.elements import RESERVED_COLUMNS
 from engine.errors import SinkError
 
@@ -122,7 +123,7 @@ class ParquetFilesWriter(SinkWriter):
         self._files += 1
         name = str(Path(bucket) / f"{self._part}-{self._files}")
         path = _hidden(self._root, name, IN_PROGRESS)
-        _make_folder(path.parent)
+        make_folder(path.parent)
         pl.concat(self._rows.pop(bucket)).write_parquet(path, compression="zstd")
         self._in_progress.append(name)
 
@@ -132,7 +133,7 @@ class ParquetFilesWriter(SinkWriter):
         with path.open("rb") as file:
             os.fsync(file.fileno())
         path.replace(staged)
-        _sync_folder(staged.parent)
+        sync_folder(staged.parent)
         self._staged.add(name)
 
     def _bucketed(self, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -155,7 +156,7 @@ class ParquetFilesWriter(SinkWriter):
                 finished = self._root / f"{name}{FINISHED}"
                 if staged.exists():
                     staged.replace(finished)
-                    _sync_folder(finished.parent)
+                    sync_folder(finished.parent)
                 elif not finished.exists():
                     self._report_missing(name, restored)
                 self._staged.discard(name)
@@ -195,22 +196,6 @@ def _folder(bucket: str | None) -> str:
 
 def _word(identity: str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "_", identity)
-
-
-def _make_folder(folder: Path) -> None:
-    """Make a folder and its parents, each entry forced to disk."""
-    if not folder.is_dir():
-        _make_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
-        _sync_folder(folder.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
