@@ -80,6 +80,7 @@ class JobSnapshots:
         self._coordinator: Coordinator | None = None
         self._waiting: dict[str, SnapshotRequest] = {}
         self._barriers: dict[int, Barrier] = {}
+        """Of snapshots under way, by id."""
         self._timer: asyncio.TimerHandle | None = None
         self._work = Background()
 
@@ -178,7 +179,7 @@ class JobSnapshots:
             case effects.WriteManifest():
                 self._work.start(self._complete(effect, coordinator))
             case effects.NotifyComplete(checkpoint_id):
-                self._commit(checkpoint_id)
+                self._listener.send(control.Completed(checkpoint_id))
             case effects.NotifyAborted(checkpoint_id):
                 self._barriers.pop(checkpoint_id, None)
                 self._listener.send(control.Aborted(checkpoint_id))
@@ -213,16 +214,11 @@ class JobSnapshots:
         except HeadwaterError as error:
             coordinator.manifest_failed(checkpoint_id, str(error), now_ms())
         else:
-            barrier = self._barriers[checkpoint_id]
+            barrier = self._barriers.pop(checkpoint_id)
             self._store.add_snapshot(_row(self._job_id, barrier))
             coordinator.manifest_written(checkpoint_id, now_ms())
             self._work.start(self._retire())
         self._carry_out(coordinator)
-
-    def _commit(self, checkpoint_id: int) -> None:
-        barrier = self._barriers.pop(checkpoint_id)
-        if _row(self._job_id, barrier).recoverable:
-            self._listener.send(control.Completed(checkpoint_id))
 
     async def _retire(self) -> None:
         """Delete checkpoints that newer ones have replaced."""
