@@ -59,8 +59,8 @@ class NotFound(Refused):
     """What the request names does not exist."""
 
 
-class Blocking(Generic[P, T]):
-    """Makes a method of the blocking client out of a request."""
+class Method(Generic[P, T]):
+    """Makes a method of either client out of a request: what it gives is what `send` gives."""
 
     def __init__(self, call: Callable[P, Call[T]]) -> None:
         self.call = call
@@ -70,40 +70,64 @@ class Blocking(Generic[P, T]):
     def __get__(self, client: None, owner: type) -> Self: ...
     @overload
     def __get__(self, client: EngineClient, owner: type) -> Callable[P, T]: ...
-    def __get__(self, client: EngineClient | None, owner: type) -> Self | Callable[P, T]:
-        if client is None:
-            return self
-
-        def method(*args: P.args, **kwargs: P.kwargs) -> T:
-            return client.send(self.call(*args, **kwargs))
-
-        return method
-
-
-class Awaiting(Generic[P, T]):
-    """Makes a method of the awaiting client out of a request."""
-
-    def __init__(self, call: Callable[P, Call[T]]) -> None:
-        self.call = call
-        self.__doc__ = call.__doc__
-
-    @overload
-    def __get__(self, client: None, owner: type) -> Self: ...
     @overload
     def __get__(self, client: AsyncEngineClient, owner: type) -> Callable[P, Awaitable[T]]: ...
     def __get__(
-        self, client: AsyncEngineClient | None, owner: type
-    ) -> Self | Callable[P, Awaitable[T]]:
+        self, client: EngineClient | AsyncEngineClient | None, owner: type
+    ) -> Self | Callable[P, T] | Callable[P, Awaitable[T]]:
         if client is None:
             return self
 
-        def method(*args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+        def method(*args: P.args, **kwargs: P.kwargs) -> T | Awaitable[T]:
             return client.send(self.call(*args, **kwargs))
 
-        return method
+        return method  # type: ignore[return-value]  # which of the two, `client` decides
 
 
-class EngineClient:
+class Methods:
+    """Every request, as a method; the same ones for both clients."""
+
+    overview = Method(calls.overview)
+    capabilities = Method(calls.capabilities)
+    task_managers = Method(calls.task_managers)
+    task_manager_metrics = Method(calls.task_manager_metrics)
+    job_manager_metrics = Method(calls.job_manager_metrics)
+    jobs = Method(calls.jobs)
+    job = Method(calls.job)
+    job_status = Method(calls.job_status)
+    job_result = Method(calls.job_result)
+    job_failures = Method(calls.job_failures)
+    job_metrics = Method(calls.job_metrics)
+    job_settings = Method(calls.job_settings)
+    progress = Method(calls.progress)
+    engine_plan = Method(calls.engine_plan)
+    subtasks = Method(calls.subtasks)
+    vertex_metrics = Method(calls.vertex_metrics)
+    subtask_metrics = Method(calls.subtask_metrics)
+    watermarks = Method(calls.watermarks)
+    backpressure = Method(calls.backpressure)
+    checkpoints = Method(calls.checkpoints)
+    checkpoint = Method(calls.checkpoint)
+    checkpoint_subtasks = Method(calls.checkpoint_subtasks)
+    checkpoint_config = Method(calls.checkpoint_config)
+    trigger_savepoint = Method(calls.trigger_savepoint)
+    stop = Method(calls.stop)
+    savepoint_status = Method(calls.savepoint_status)
+    trigger_checkpoint = Method(calls.trigger_checkpoint)
+    checkpoint_status = Method(calls.checkpoint_status)
+    dispose_savepoint = Method(calls.dispose_savepoint)
+    disposal_status = Method(calls.disposal_status)
+    savepoint = Method(calls.savepoint)
+    preflight = Method(calls.preflight)
+    artifacts = Method(calls.artifacts)
+    upload = Method(calls.upload)
+    delete_artifact = Method(calls.delete_artifact)
+    plan = Method(calls.plan)
+    run = Method(calls.run)
+    cancel = Method(calls.cancel)
+
+
+class EngineClient(Methods):
     """Blocks. May be shared by threads; close it, or use it in a `with` statement."""
 
     def __init__(
@@ -141,47 +165,8 @@ class EngineClient:
     ) -> None:
         self.close()
 
-    overview = Blocking(calls.overview)
-    capabilities = Blocking(calls.capabilities)
-    task_managers = Blocking(calls.task_managers)
-    task_manager_metrics = Blocking(calls.task_manager_metrics)
-    job_manager_metrics = Blocking(calls.job_manager_metrics)
-    jobs = Blocking(calls.jobs)
-    job = Blocking(calls.job)
-    job_status = Blocking(calls.job_status)
-    job_result = Blocking(calls.job_result)
-    job_failures = Blocking(calls.job_failures)
-    job_metrics = Blocking(calls.job_metrics)
-    job_settings = Blocking(calls.job_settings)
-    progress = Blocking(calls.progress)
-    engine_plan = Blocking(calls.engine_plan)
-    subtasks = Blocking(calls.subtasks)
-    vertex_metrics = Blocking(calls.vertex_metrics)
-    subtask_metrics = Blocking(calls.subtask_metrics)
-    watermarks = Blocking(calls.watermarks)
-    backpressure = Blocking(calls.backpressure)
-    checkpoints = Blocking(calls.checkpoints)
-    checkpoint = Blocking(calls.checkpoint)
-    checkpoint_subtasks = Blocking(calls.checkpoint_subtasks)
-    checkpoint_config = Blocking(calls.checkpoint_config)
-    trigger_savepoint = Blocking(calls.trigger_savepoint)
-    stop = Blocking(calls.stop)
-    savepoint_status = Blocking(calls.savepoint_status)
-    trigger_checkpoint = Blocking(calls.trigger_checkpoint)
-    checkpoint_status = Blocking(calls.checkpoint_status)
-    dispose_savepoint = Blocking(calls.dispose_savepoint)
-    disposal_status = Blocking(calls.disposal_status)
-    savepoint = Blocking(calls.savepoint)
-    preflight = Blocking(calls.preflight)
-    artifacts = Blocking(calls.artifacts)
-    upload = Blocking(calls.upload)
-    delete_artifact = Blocking(calls.delete_artifact)
-    plan = Blocking(calls.plan)
-    run = Blocking(calls.run)
-    cancel = Blocking(calls.cancel)
 
-
-class AsyncEngineClient:
+class AsyncEngineClient(Methods):
     """Awaits. Belongs to one event loop; close it, or use it in an `async with` statement."""
 
     def __init__(
@@ -219,45 +204,6 @@ class AsyncEngineClient:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
-
-    overview = Awaiting(calls.overview)
-    capabilities = Awaiting(calls.capabilities)
-    task_managers = Awaiting(calls.task_managers)
-    task_manager_metrics = Awaiting(calls.task_manager_metrics)
-    job_manager_metrics = Awaiting(calls.job_manager_metrics)
-    jobs = Awaiting(calls.jobs)
-    job = Awaiting(calls.job)
-    job_status = Awaiting(calls.job_status)
-    job_result = Awaiting(calls.job_result)
-    job_failures = Awaiting(calls.job_failures)
-    job_metrics = Awaiting(calls.job_metrics)
-    job_settings = Awaiting(calls.job_settings)
-    progress = Awaiting(calls.progress)
-    engine_plan = Awaiting(calls.engine_plan)
-    subtasks = Awaiting(calls.subtasks)
-    vertex_metrics = Awaiting(calls.vertex_metrics)
-    subtask_metrics = Awaiting(calls.subtask_metrics)
-    watermarks = Awaiting(calls.watermarks)
-    backpressure = Awaiting(calls.backpressure)
-    checkpoints = Awaiting(calls.checkpoints)
-    checkpoint = Awaiting(calls.checkpoint)
-    checkpoint_subtasks = Awaiting(calls.checkpoint_subtasks)
-    checkpoint_config = Awaiting(calls.checkpoint_config)
-    trigger_savepoint = Awaiting(calls.trigger_savepoint)
-    stop = Awaiting(calls.stop)
-    savepoint_status = Awaiting(calls.savepoint_status)
-    trigger_checkpoint = Awaiting(calls.trigger_checkpoint)
-    checkpoint_status = Awaiting(calls.checkpoint_status)
-    dispose_savepoint = Awaiting(calls.dispose_savepoint)
-    disposal_status = Awaiting(calls.disposal_status)
-    savepoint = Awaiting(calls.savepoint)
-    preflight = Awaiting(calls.preflight)
-    artifacts = Awaiting(calls.artifacts)
-    upload = Awaiting(calls.upload)
-    delete_artifact = Awaiting(calls.delete_artifact)
-    plan = Awaiting(calls.plan)
-    run = Awaiting(calls.run)
-    cancel = Awaiting(calls.cancel)
 
 
 def _headers(token: str | None) -> dict[str, str]:

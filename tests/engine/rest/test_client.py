@@ -68,7 +68,7 @@ def test_both_clients_have_every_request_as_a_method() -> None:
         if function.__module__ == calls.__name__ and not name.startswith("_")
     }
     for kind in (EngineClient, AsyncEngineClient):
-        methods = {name for name in vars(kind) if not name.startswith("_")} - {"send", "close"}
+        methods = {name for name in dir(kind) if not name.startswith("_")} - {"send", "close"}
         assert methods == requests
 
 
