@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from controlplane.jobs.queries import Shell, shell
+from controlplane.jobs.shell import Shell, shell
 from dashboard import cells, fmt
 
 register = template.Library()

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from controlplane.access.lookup import team_for
 from controlplane.jobs.actions import create_job
 from controlplane.jobs.actions import deploy as deploy_job
-from controlplane.jobs.queries import fleet
+from controlplane.jobs.fleet import fleet
 from controlplane.jobs.settings import split_arguments
 from dashboard.answers import checked, started
 from dashboard.forms import DeployForm

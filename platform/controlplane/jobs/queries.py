@@ -14,146 +14,27 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Count, Q, QuerySet
 
-from controlplane.access.lookup import RANK, allows, visible_jobs
-from controlplane.access.models import Membership, Role, Team
-from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
+from controlplane.access.lookup import allows
+from controlplane.access.models import Role
+from controlplane.jobs.models import Job, JobVersion, Run
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.live import topics
-from controlplane.live.queries import latest, latest_fleet
-from controlplane.operations.queries import OperationLine, unfinished, unfinished_by
+from controlplane.live.queries import latest
+from controlplane.operations.queries import OperationLine, unfinished
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Savepoint, SavepointSchedule
 from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
 
 NO_RUN = "STOPPED"
-ATTENTION = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
 ACTIVE_REPLAYS = (Replay.Status.PLANNED, Replay.Status.STARTING, Replay.Status.REPLAYING)
 OPEN_REPLAYS = (*ACTIVE_REPLAYS, Replay.Status.CAUGHT_UP)
 HISTORY = 240
 """Checkpoints on a job's page: its timeline draws each as a bar."""
-STRIP = 16
-"""Checkpoints in a small strip."""
 
 
 def millis(moment: datetime | None) -> int | None:
     """Epoch milliseconds."""
     return None if moment is None else int(moment.timestamp() * 1000)
-
-
-@dataclass(frozen=True, slots=True)
-class FleetRow:
-    """One job in the list."""
-
-    id: int
-    name: str
-    team: str
-    state: str
-    since_ms: int | None
-    reason: str
-    """Why it needs attention, in one sentence."""
-    version: int | None
-    figures: dict[str, Any]
-    may_operate: bool
-    checkpoints: tuple[CheckpointLine, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Its row in the topic `fleet`."""
-        return str(self.id)
-
-    @property
-    def group(self) -> str:
-        """Heading it stands under."""
-        if self.state in ATTENTION or (self.state == "CREATED" and self.reason):
-            return "attention"
-        return "stopped" if self.state in {*TERMINAL, NO_RUN} else "running"
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayRow:
-    """One open replay in the list of jobs."""
-
-    id: int
-    name: str
-    number: int
-    team: str
-    status: str
-    version: int
-    figures: dict[str, Any]
-
-    @property
-    def topic(self) -> str:
-        """Where its news come from."""
-        return topics.replay(self.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Fleet:
-    """The list of jobs."""
-
-    rows: tuple[FleetRow, ...]
-    replays: tuple[ReplayRow, ...]
-    table: dict[str, Any]
-    """Latest value of the topic `fleet`, as this person sees it."""
-    teams: tuple[str, ...]
-    """Teams in which this person may deploy."""
-
-    def group(self, name: str) -> tuple[FleetRow, ...]:
-        """Rows under one heading."""
-        return tuple(row for row in self.rows if row.group == name)
-
-    @property
-    def strips(self) -> dict[str, tuple[CheckpointLine, ...]]:
-        """Last checkpoints of each job."""
-        return {row.key: row.checkpoints for row in self.rows}
-
-    @property
-    def groups(self) -> tuple[tuple[str, str, tuple[FleetRow, ...]], ...]:
-        """Headings in the order of the page."""
-        return (
-            ("attention", "Need attention", self.group("attention")),
-            ("running", "Running", self.group("running")),
-            ("stopped", "Not running", self.group("stopped")),
-        )
-
-
-def fleet(user: User) -> Fleet:
-    """Every job that this person may see, with its latest figures."""
-    jobs = list(visible_jobs(user).select_related("team").distinct())
-    runs = current_runs(job.pk for job in jobs)
-    strips = last_checkpoints([run.pk for run in runs.values()], STRIP)
-    versions = _newest_versions(job.pk for job in jobs)
-    figures = latest_fleet(job.pk for job in jobs)
-    roles = _roles(user)
-    rows = tuple(
-        _fleet_row(job, runs.get(job.pk), figures.get(str(job.pk), {}), versions, roles, strips)
-        for job in jobs
-    )
-    teams = tuple(sorted(name for name, role in roles.items() if _operates(role)))
-    return Fleet(rows, _replay_rows(jobs), figures, teams)
-
-
-def _fleet_row(
-    job: Job,
-    run: Run | None,
-    figures: dict[str, Any],
-    versions: dict[int, int],
-    roles: dict[str, str],
-    strips: dict[int, tuple[CheckpointLine, ...]],
-) -> FleetRow:
-    state = state_of(run, figures)
-    return FleetRow(
-        id=job.pk,
-        name=job.name,
-        team=job.team.name,
-        state=state,
-        since_ms=millis(run.state_since) if run else None,
-        reason=run.failure if run and state != "RUNNING" else "",
-        version=run.version.number if run else versions.get(job.pk),
-        figures=figures if run and not run.is_terminal else {},
-        may_operate=_operates(roles.get(job.team.name)),
-        checkpoints=strips.get(run.pk, ()) if run else (),
-    )
 
 
 def state_of(run: Run | None, figures: dict[str, Any]) -> str:
@@ -173,39 +54,6 @@ def current_runs(job_ids: Iterable[int]) -> dict[int, Run]:
     for run in runs.select_related("version", "cluster").order_by("-started_at", "-id"):
         newest.setdefault(run.job_id, run)
     return newest
-
-
-def _newest_versions(job_ids: Iterable[int]) -> dict[int, int]:
-    pairs = JobVersion.objects.filter(job__in=list(job_ids)).order_by("number")
-    return dict(pairs.values_list("job_id", "number"))
-
-
-def _roles(user: User) -> dict[str, str]:
-    """Team name to this person's role there."""
-    if user.is_superuser:
-        return dict.fromkeys(Team.objects.values_list("name", flat=True), Role.ADMIN)
-    return dict(Membership.objects.filter(user=user).values_list("team__name", "role"))
-
-
-def _operates(role: str | None) -> bool:
-    return role is not None and RANK[Role(role)] >= RANK[Role.OPERATOR]
-
-
-def _replay_rows(jobs: list[Job]) -> tuple[ReplayRow, ...]:
-    names = {job.pk: job for job in jobs}
-    open_ones = Replay.objects.filter(job__in=names, status__in=OPEN_REPLAYS)
-    return tuple(
-        ReplayRow(
-            replay.pk,
-            f"{names[replay.job_id].name}@{replay.name}",
-            replay.number,
-            names[replay.job_id].team.name,
-            replay.status,
-            replay.version.number,
-            latest(topics.replay(replay.pk)),
-        )
-        for replay in open_ones.select_related("version")
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,44 +185,4 @@ def version_rows(job: Job, run: Run | None) -> tuple[VersionRow, ...]:
     return tuple(
         VersionRow(version, int(version.__dict__["run_count"]), version.pk == live)
         for version in counted.annotate(run_count=Count("runs")).order_by("-number")
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Jump:
-    """One place that the search box leads to."""
-
-    name: str
-    note: str
-    icon: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shell:
-    """What surrounds every page."""
-
-    jobs: int
-    open_replays: int
-    jumps: tuple[Jump, ...]
-    operations: tuple[OperationLine, ...]
-
-
-def shell(user: User) -> Shell:
-    """Counts of the navigation, places to jump to, operations that this person follows."""
-    jobs = list(visible_jobs(user).select_related("team").distinct())
-    replays = Replay.objects.filter(job__in=[job.pk for job in jobs]).select_related("job")
-    newest = list(replays.order_by("-number")[:50])
-    jumps = [
-        Jump("Jobs", "page", "jobs", "/jobs/"),
-        Jump("Replays", "page", "replay", "/replays/"),
-        Jump("Cluster", "page", "cluster", "/cluster/"),
-        *(Jump(job.name, f"job, {job.team.name}", "jobs", f"/jobs/{job.name}/") for job in jobs),
-        *(Jump(str(one), one.status, "replay", f"/replays/{one.pk}/") for one in newest),
-    ]
-    return Shell(
-        jobs=len(jobs),
-        open_replays=sum(one.status in OPEN_REPLAYS for one in newest),
-        jumps=tuple(jumps),
-        operations=unfinished_by(user),
     )
