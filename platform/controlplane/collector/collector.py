@@ -19,8 +19,9 @@ from controlplane.collector import figures, mirror
 from controlplane.collector.board import Board
 from controlplane.collector.watcher import Watcher
 from controlplane.live import topics
-from controlplane.live.publish import apublish, now_ms
+from controlplane.live.publish import apublish
 from controlplane.metrics.store import ENGINE, series_store
+from controlplane.moments import now_ms
 
 log = logging.getLogger(__name__)
 

@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
+from django.utils import timezone
 
 from controlplane.backends.errors import EngineAway
 from controlplane.backends.models import Cluster
@@ -33,8 +34,9 @@ from controlplane.collector.mirror import RunMirror
 from controlplane.collector.speed import SpeedMeter
 from controlplane.jobs.models import Run
 from controlplane.live import topics
-from controlplane.live.publish import apublish, now_ms
+from controlplane.live.publish import apublish
 from controlplane.metrics.store import ENGINE, series_store
+from controlplane.moments import now_ms
 from controlplane.replay import actions as replays
 from controlplane.replay.models import Replay
 
@@ -160,7 +162,7 @@ class Watcher:
             await _db(
                 replays.record_sample,
                 replay,
-                datetime.now(UTC),  # noqa: TID251 - the wall clock is what a sample is about
+                timezone.now(),
                 _moment(one.event_ms),
                 _moment(self._board.live_position(run.job_id)),
                 one.pending_rows,

@@ -18,6 +18,7 @@ from django.db import transaction
 from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run, RunState
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
+from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
 from controlplane.replay import lifecycle as replays
 
@@ -118,9 +119,11 @@ def _change(run: Run, seen: RunState, now: datetime) -> bool:
 
 
 def _tell(run: Run) -> None:
-    since_ms = int(run.state_since.timestamp() * 1000)
-    publish_on_commit(
-        topics.job(run.job_id),
-        {"state": run.state, "state_since_ms": since_ms, "run": run.pk, "attempt": run.attempt},
-    )
+    record = {
+        "state": run.state,
+        "state_since_ms": epoch_ms(run.state_since),
+        "run": run.pk,
+        "attempt": run.attempt,
+    }
+    publish_on_commit(topics.job(run.job_id), record)
     publish_on_commit(topics.FLEET, {str(run.job_id): {"state": run.state}})

@@ -35,9 +35,9 @@ from redis import RedisError
 from controlplane.live import visibility
 from controlplane.live.fleet import FleetView
 from controlplane.live.latest import latest_store
-from controlplane.live.publish import now_ms
 from controlplane.live.subscription import Subscription
 from controlplane.live.topics import Family, Payload, Topic, parse
+from controlplane.moments import now_ms
 
 log = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from typing import Any, Protocol, cast
 
 import redis
 from django.conf import settings
-from django.utils import timezone
 
 from controlplane.live.topics import LOG_LENGTH, Payload, Shape, Topic
+from controlplane.moments import now_ms
 
 _SEPARATOR = "\x1f"
 _KEPT_SECONDS = 7 * 24 * 3600
@@ -90,7 +90,7 @@ class RedisLatest:
         with self._client.pipeline(transaction=True) as pipe:
             self._read(pipe, topic)
             # Numbering starts at the first look, so that the first change is the next number.
-            pipe.set(_seq_key(topic), _first_seq(), nx=True, ex=_KEPT_SECONDS)
+            pipe.set(_seq_key(topic), now_ms(), nx=True, ex=_KEPT_SECONDS)
             pipe.get(_seq_key(topic))
             held, _, seq = pipe.execute()
         return Snapshot(int(seq), _value(topic, held))
@@ -140,7 +140,7 @@ class RedisLatest:
 
     def _number(self, pipe: Any, topic: Topic) -> int:
         """Give the change its number and run the transaction."""
-        pipe.set(_seq_key(topic), _first_seq(), nx=True)
+        pipe.set(_seq_key(topic), now_ms(), nx=True)
         pipe.incr(_seq_key(topic))
         pipe.expire(_key(topic), _KEPT_SECONDS)
         pipe.expire(_seq_key(topic), _KEPT_SECONDS)
@@ -160,7 +160,7 @@ class MemoryLatest:
         """The whole value."""
         with self._lock:
             held = self._logs if topic.shape is Shape.LOG else self._held
-            seq = self._seqs.setdefault(topic.name, _first_seq())
+            seq = self._seqs.setdefault(topic.name, now_ms())
             return Snapshot(seq, _value(topic, held.get(topic.name, {})))
 
     def merge(self, topic: Topic, value: Payload) -> Change | None:
@@ -197,7 +197,7 @@ class MemoryLatest:
             return [self._seqs.get(topic.name, 0) for topic in topics]
 
     def _number(self, topic: Topic) -> int:
-        self._seqs[topic.name] = self._seqs.get(topic.name, _first_seq()) + 1
+        self._seqs[topic.name] = self._seqs.get(topic.name, now_ms()) + 1
         return self._seqs[topic.name]
 
 
@@ -207,10 +207,6 @@ def _key(topic: Topic) -> str:
 
 def _seq_key(topic: Topic) -> str:
     return f"live:{topic.name}:seq"
-
-
-def _first_seq() -> int:
-    return int(timezone.now().timestamp() * 1000)
 
 
 def _dump(value: object) -> bytes:

@@ -17,18 +17,13 @@ from asgiref.sync import async_to_sync, sync_to_async
 from channels.layers import get_channel_layer
 from django.db import transaction
 from django.template.loader import render_to_string
-from django.utils import timezone
 from redis import RedisError
 
 from controlplane.live.latest import latest_store
 from controlplane.live.topics import Family, Payload, Shape, Topic, parse
+from controlplane.moments import now_ms
 
 log = logging.getLogger(__name__)
-
-
-def now_ms() -> int:
-    """Epoch milliseconds."""
-    return int(timezone.now().timestamp() * 1000)
 
 
 def publish_on_commit(topic: str, value: Mapping[str, Any]) -> None:

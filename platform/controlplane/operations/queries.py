@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from controlplane.jobs.models import Job
+from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
 
 TITLES = {
@@ -65,7 +66,7 @@ def _lines(found: QuerySet[Operation], limit: int = 20) -> tuple[OperationLine, 
             text=one.text,
             error=one.error,
             actor=one.actor.get_username() if one.actor else "schedule",
-            created_ms=int(one.created_at.timestamp() * 1000),
+            created_ms=epoch_ms(one.created_at),
         )
         for one in found.select_related("job", "actor").order_by("-created_at")[:limit]
     )

@@ -5,7 +5,7 @@ Errors   Refused, with one sentence.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -17,6 +17,7 @@ from controlplane.access.models import Role
 from controlplane.audit.record import record
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.settings import checked_parallelism
+from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.replay import lifecycle, progress
@@ -72,7 +73,7 @@ def record_sample(
 ) -> Progress:
     """Keep where replay and live job stood, and work out how it is doing. For the collector."""
     fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
-    sample = Sample(_ms(wall) or 0, _ms(event_time), _ms(live_event_time), pending_rows)
+    sample = Sample(epoch_ms(wall), epoch_ms(event_time), epoch_ms(live_event_time), pending_rows)
     samples = [*map(_sample, fresh.samples), sample][-progress.SAMPLES_KEPT :]
     found = progress.assess(samples)
     _keep(fresh, samples, found, wall, event_time, live_event_time)
@@ -144,7 +145,7 @@ def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -
         delay_ms=found.gap_ms,
         speed=found.speed,
         rate=rate,
-        pct=progress.percent(_ms(replay.event_time_start), sample),
+        pct=progress.percent(epoch_ms(replay.event_time_start), sample),
         eta_low_s=found.eta_low_s,
         eta_high_s=found.eta_high_s,
     )
@@ -153,10 +154,6 @@ def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -
 def _sample(kept: list[int | None]) -> Sample:
     wall_ms, replay_ms, live_ms, pending_rows = kept
     return Sample(wall_ms or 0, replay_ms, live_ms, pending_rows)
-
-
-def _ms(at: datetime | None) -> int | None:
-    return None if at is None else int(at.astimezone(UTC).timestamp() * 1000)
 
 
 def _later(wall: datetime, seconds: float | None) -> datetime | None:

@@ -12,6 +12,7 @@ from controlplane.access.lookup import visible_jobs
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.live import topics
 from controlplane.live.queries import latest
+from controlplane.moments import epoch_ms
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Savepoint
 
@@ -70,14 +71,10 @@ def replay_page(replay: Replay) -> ReplayPage:
 
 def _stored(replay: Replay) -> dict[str, Any]:
     """What the database knows, in the words of the topic."""
-
-    def ms(moment: Any) -> int | None:
-        return None if moment is None else int(moment.timestamp() * 1000)
-
     return {
         "status": replay.status,
-        "event_ms": ms(replay.event_time_now),
-        "live_ms": ms(replay.live_event_time),
+        "event_ms": epoch_ms(replay.event_time_now),
+        "live_ms": epoch_ms(replay.live_event_time),
         "speed": replay.speed,
         "text": replay.failure or replay.note or None,
     }

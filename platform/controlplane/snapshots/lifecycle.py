@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from controlplane.jobs.models import Run
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
+from controlplane.moments import epoch_ms
 from controlplane.snapshots.models import Savepoint
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def _tell(savepoint: Savepoint, now: datetime, tone: str, title: str) -> None:
         topics.events(savepoint.job_id),
         {
             "id": f"savepoint-{savepoint.pk}",
-            "at_ms": int(now.timestamp() * 1000),
+            "at_ms": epoch_ms(now),
             "lane": "sav",
             "kind": "diamond",
             "tone": "save" if tone == "ok" else tone,

@@ -10,6 +10,7 @@ from django.db.models import Count, F, Q, Window
 from django.db.models.functions import RowNumber
 
 from controlplane.jobs.models import Job
+from controlplane.moments import epoch_ms
 from controlplane.snapshots.models import Checkpoint, Savepoint, SavepointSchedule
 
 
@@ -39,7 +40,7 @@ def _line(row: Checkpoint) -> CheckpointLine:
         checkpoint=row.engine_checkpoint_id,
         kind=row.kind,
         status=row.status,
-        trigger_ms=int(row.trigger_at.timestamp() * 1000),
+        trigger_ms=epoch_ms(row.trigger_at),
         dur_ms=row.duration_ms,
         bytes=row.size_bytes,
         failure=row.failure,
@@ -129,12 +130,11 @@ def savepoint_rows(job: Job, limit: int = 200) -> tuple[SavepointRow, ...]:
 def _savepoint_row(savepoint: Savepoint) -> SavepointRow:
     replays = [replay.name for replay in savepoint.replays.all()]
     starts = [f"run {run.pk}" for run in savepoint.restored_runs.all() if run.purpose == "live"]
-    event = savepoint.event_time
     return SavepointRow(
         savepoint,
         savepoint.pk,
         (*replays, *starts),
-        None if event is None else int(event.timestamp() * 1000),
+        epoch_ms(savepoint.event_time),
     )
 
 

@@ -18,6 +18,7 @@ from controlplane.jobs.models import Job, Run, RunState
 from controlplane.jobs.settings import settings_from
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
+from controlplane.moments import epoch_ms
 from controlplane.operations.contract import Context, Kind, Step, StepFailed, Superseded, TimedOut
 from controlplane.operations.kinds import checks
 from controlplane.operations.models import Operation
@@ -60,7 +61,7 @@ def record_up(context: Context) -> None:
         topics.events(run.job_id),
         {
             "id": f"run-{run.pk}",
-            "at_ms": int(context.now.timestamp() * 1000),
+            "at_ms": epoch_ms(context.now),
             "lane": "dep",
             "kind": "flag",
             "tone": "ink",
