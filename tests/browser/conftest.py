@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from controlplane.supervisor.ports import choose
 
@@ -38,6 +38,7 @@ ENVIRONMENT = {  # a shell's: without what the tests' own settings need
     if not name.startswith(("HEADWATER_", "DJANGO_", "PYTEST_"))
 }
 PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS // 2)
 
 
 @dataclass

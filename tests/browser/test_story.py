@@ -31,6 +31,27 @@ def test_a_year_of_flights_from_login_to_replay(page: Page, platform):
     a_killed_worker_leaves_no_trace_in_the_output(page, platform)
 
 
+def test_a_factor_from_the_control_form_amplifies_the_sensor(page: Page):
+    page.goto("/jobs/sensors/")
+    expect(page.locator("h1 .st")).to_contain_text("Running", timeout=LATER)
+    form = page.locator("form[hx-post$='/control/']")
+    form.get_by_label("Factor").fill("three")
+    form.get_by_role("button", name="Send").click()
+    expect(form.get_by_role("alert")).to_contain_text("must be a number")
+    form.get_by_label("Factor").fill("3")
+    form.get_by_role("button", name="Send").click()
+    expect(page.locator(".toast")).to_contain_text("Sent “pressure 3”")
+    page.wait_for_function(AMPLIFIED, timeout=LATER)
+
+
+AMPLIFIED = """async () => {
+    const choice = encodeURIComponent('sensors_amplified|value|');
+    const answer = await (await fetch(`/jobs/sensors/output.json?choice=${choice}`)).json();
+    const pressure = answer.series.find(line => line.name === 'pressure');
+    return Math.max(...pressure.points.map(point => point[1])) > 2.9;
+}"""
+
+
 def both_jobs_run_with_live_rates(page: Page) -> None:
     page.goto("/jobs/")
     for name in ("flights", "sensors"):

@@ -11,7 +11,7 @@ function columns(series) {
   const times = [...new Set(series.flatMap(s => s.points.map(p => p[0])))].sort((a, b) => a - b);
   const index = new Map(times.map((t, i) => [t, i]));
   return [times.map(t => t / 1000), ...series.map(s => {
-    const column = new Array(times.length).fill(null);
+    const column = new Array(times.length).fill(undefined); // not null: no gap where another line has a point
     for (const [t, v] of s.points) column[index.get(t)] = v;
     return column;
   })];
