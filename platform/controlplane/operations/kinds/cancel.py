@@ -18,14 +18,14 @@ from controlplane.operations.contract import Context, Kind, Step
 from controlplane.operations.kinds import checks
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending
+from controlplane.operations.steps.rows import conclude
 from controlplane.operations.steps.settling import settle
 
 
 def record_cancelled(context: Context) -> None:
     """The run has ended."""
     ending.record_end(context)
-    context.operation.result |= {"text": f"{context.job.name} is cancelled"}
-    context.operation.save(update_fields=["result"])
+    conclude(context, f"{context.job.name} is cancelled")
 
 
 class Cancel(Kind):

@@ -23,11 +23,11 @@ from controlplane.operations.contract import Context, Kind, Step, StepFailed, Su
 from controlplane.operations.kinds import checks
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import starting
-from controlplane.operations.steps.rows import restored_of, run_of, version_of
+from controlplane.operations.steps.rows import conclude, restored_of, run_of, version_of
 
 
 def create_run(context: Context) -> None:
-    """The run exists from the moment that the engine has its artifact."""
+    """The run exists before the engine is asked to start it."""
     operation = context.operation
     run = runs.create_run(
         context.job,
@@ -52,11 +52,8 @@ def record_up(context: Context) -> None:
     starting.record_up(context)
     run = run_of(context.operation)
     source = f"from savepoint {run.restored_from_id}" if run.restored_from_id else "from nothing"
-    context.operation.result |= {
-        "text": f"{context.job.name} version {run.version.number} runs, started {source}",
-        "url": f"/jobs/{context.job.name}/",
-    }
-    context.operation.save(update_fields=["result"])
+    text = f"{context.job.name} version {run.version.number} runs, started {source}"
+    conclude(context, text, f"/jobs/{context.job.name}/")
     publish_on_commit(
         topics.events(run.job_id),
         {

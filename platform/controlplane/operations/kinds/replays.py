@@ -28,7 +28,7 @@ from controlplane.operations.contract import (
 from controlplane.operations.kinds.deploy import adopt
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending, starting
-from controlplane.operations.steps.rows import replay_of, run_of, version_of
+from controlplane.operations.steps.rows import conclude, replay_of, run_of, version_of
 from controlplane.operations.steps.settling import settle
 from controlplane.replay import lifecycle as replays
 
@@ -55,11 +55,8 @@ def record_up(context: Context) -> None:
     starting.record_up(context)
     replay = replay_of(context.operation)
     replays.started(replay, context.now)
-    context.operation.result |= {
-        "text": f"{replay} replays from savepoint {replay.savepoint_id}",
-        "url": f"/replays/{replay.pk}/",
-    }
-    context.operation.save(update_fields=["result"])
+    text = f"{replay} replays from savepoint {replay.savepoint_id}"
+    conclude(context, text, f"/replays/{replay.pk}/")
 
 
 def withdraw(context: Context) -> Outcome:
@@ -106,8 +103,7 @@ def record_abandoned(context: Context) -> None:
     replays.abandoned(replay, context.now)
     if replay.run_id:
         ending.record_end(context)
-    context.operation.result |= {"text": f"{replay} is abandoned", "url": f"/replays/{replay.pk}/"}
-    context.operation.save(update_fields=["result"])
+    conclude(context, f"{replay} is abandoned", f"/replays/{replay.pk}/")
 
 
 class AbandonReplay(Kind):

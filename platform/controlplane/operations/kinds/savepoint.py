@@ -17,7 +17,7 @@ from controlplane.operations.contract import Context, Kind, Step, StepFailed
 from controlplane.operations.kinds import checks
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import snapshotting
-from controlplane.operations.steps.rows import savepoint_of
+from controlplane.operations.steps.rows import conclude, savepoint_of
 from controlplane.snapshots import lifecycle as savepoints
 from controlplane.snapshots.models import Savepoint
 
@@ -40,11 +40,8 @@ def record_taken(context: Context) -> None:
     savepoint = savepoint_of(context.operation)
     position = savepoint.event_time
     at = f" at event time {position:%Y-%m-%d %H:%M:%S} UTC" if position else ""
-    context.operation.result |= {
-        "text": f"savepoint {savepoint.pk} of {context.job.name} is complete{at}",
-        "url": f"/jobs/{context.job.name}/savepoints/",
-    }
-    context.operation.save(update_fields=["result"])
+    text = f"savepoint {savepoint.pk} of {context.job.name} is complete{at}"
+    conclude(context, text, f"/jobs/{context.job.name}/savepoints/")
 
 
 TAKE = (

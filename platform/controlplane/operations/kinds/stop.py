@@ -18,19 +18,15 @@ from controlplane.operations.kinds import checks
 from controlplane.operations.kinds.savepoint import TAKE, begin_savepoint
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending, snapshotting
-from controlplane.operations.steps.rows import old_run_of, savepoint_of
+from controlplane.operations.steps.rows import conclude, old_run_of, savepoint_of
 from controlplane.snapshots.models import Savepoint
-
-END = Step("end", "waits for the job to end", ending.await_end, ending.record_end, timeout_s=120.0)
 
 
 def record_stopped(context: Context) -> None:
     """The run has ended; say where its state is."""
     ending.record_end(context)
     savepoint = savepoint_of(context.operation)
-    text = f"{context.job.name} stopped with savepoint {savepoint.pk}"
-    context.operation.result |= {"text": text}
-    context.operation.save(update_fields=["result"])
+    conclude(context, f"{context.job.name} stopped with savepoint {savepoint.pk}")
 
 
 class Stop(Kind):
@@ -40,7 +36,7 @@ class Stop(Kind):
     steps = (
         Step("trigger", "asks the engine to stop with a savepoint", snapshotting.trigger_stop),
         *TAKE,
-        Step(END.name, END.text, END.act, record_stopped, END.timeout_s),
+        Step("end", "waits for the job to end", ending.await_end, record_stopped, 120.0),
     )
 
     def check(self, job: Job, params: Mapping[str, Any]) -> None:

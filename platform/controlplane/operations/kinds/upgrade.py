@@ -17,7 +17,6 @@ from typing import Any
 from controlplane.access.errors import Refused
 from controlplane.jobs import lifecycle as runs
 from controlplane.jobs.models import Job, Run, RunState
-from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import (
     Context,
     Done,
@@ -28,34 +27,19 @@ from controlplane.operations.contract import (
     Superseded,
 )
 from controlplane.operations.kinds import checks
-from controlplane.operations.kinds.deploy import adopt, record_up
+from controlplane.operations.kinds.deploy import adopt, create_run, record_up
 from controlplane.operations.kinds.savepoint import TAKE, begin_savepoint
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending, snapshotting, starting
-from controlplane.operations.steps.rows import (
-    old_run_of,
-    restored_of,
-    run_of,
-    savepoint_of,
-    version_of,
-)
+from controlplane.operations.steps.rows import old_run_of, run_of, savepoint_of
 from controlplane.snapshots.models import Savepoint
 
 
 def record_old_end(context: Context) -> None:
     """The old run has ended: the new one takes its place, from the savepoint."""
     ending.record_end(context)
-    operation = context.operation
-    operation.result.pop("ended")
-    run = runs.create_run(
-        context.job,
-        version_of(operation),
-        context.derived_id("run"),
-        context.now,
-        parallelism=settings_from(context.job.settings).parallelism,
-        restored_from=restored_of(operation),
-    )
-    adopt(operation, run)
+    context.operation.result.pop("ended")
+    create_run(context)
 
 
 def withdraw(context: Context) -> Outcome:

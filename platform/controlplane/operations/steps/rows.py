@@ -1,4 +1,4 @@
-"""The rows that steps are about, found by what the operation keeps."""
+"""What steps are about, found by what the operation keeps; and what it keeps when it ends."""
 
 from __future__ import annotations
 
@@ -44,6 +44,13 @@ def replay_of(operation: Operation) -> Replay:
     return Replay.objects.select_related("run", "savepoint", "job").get(
         pk=operation.params["replay"]
     )
+
+
+def conclude(context: Context, text: str, url: str = "") -> None:
+    """Keep what came out, in one sentence, and where it can be seen; for a step's `record`."""
+    operation = context.operation
+    operation.result |= {"text": text} | ({"url": url} if url else {})
+    operation.save(update_fields=["result"])
 
 
 def folder_of(context: Context) -> str:
