@@ -14,7 +14,6 @@ from controlplane.live.topics import Payload
 from controlplane.metrics.line_protocol import FieldValue, Point, tags_of
 
 RUNNING = "RUNNING"
-NO_RUN = "STOPPED"
 NANOS_PER_MS = 1_000_000
 
 _FLOWING = ("in", "out", "delay_ms", "event_ms", "speed", "busy", "bp")

@@ -18,10 +18,11 @@ from django.utils import timezone
 from redis import RedisError
 
 from controlplane.backends.models import Cluster
+from controlplane.backends.registry import FAKE
 from controlplane.backends.sightings import CheckpointSighting, EngineSighting, JobSighting
 from controlplane.collector import figures
 from controlplane.jobs import lifecycle
-from controlplane.jobs.models import TERMINAL, Job, Run, RunState
+from controlplane.jobs.models import NO_RUN, TERMINAL, Job, Run, RunState
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
 from controlplane.live.topics import Family, Payload, Topic
@@ -42,7 +43,7 @@ Told = list[tuple[str, Payload]]
 
 def clusters() -> list[Cluster]:
     """Every engine to watch."""
-    return list(Cluster.objects.exclude(url__startswith="fake://"))
+    return list(Cluster.objects.exclude(url__startswith=FAKE))
 
 
 def active_runs(cluster: Cluster) -> list[Run]:
@@ -55,7 +56,7 @@ def resting_jobs() -> dict[int, str]:
     """Jobs without an active live run, and the state to show; every job that exists is a key of
     this or has an active run.
     """
-    states: dict[int, str] = dict.fromkeys(Job.objects.values_list("pk", flat=True), figures.NO_RUN)
+    states: dict[int, str] = dict.fromkeys(Job.objects.values_list("pk", flat=True), NO_RUN)
     newest = Run.objects.filter(purpose=Run.Purpose.LIVE).order_by("started_at", "pk")
     for job_id, state in newest.values_list("job_id", "state"):
         states[job_id] = state
@@ -198,7 +199,7 @@ def apply(mirrors: Iterable[RunMirror], sighting: EngineSighting) -> Told:
 
 
 _MUTABLE = ["status", "duration_ms", "size_bytes", "external_path", "failure", "detail"]
-_AT_REST = {*TERMINAL, figures.NO_RUN}
+_AT_REST = {*TERMINAL, NO_RUN}
 _LOST = "the engine answers and does not know this run: start the job again from its last savepoint"
 
 

@@ -13,11 +13,12 @@ from django.contrib.auth.models import User
 
 from controlplane.access.lookup import RANK, visible_jobs
 from controlplane.access.models import Membership, Role, Team
-from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
-from controlplane.jobs.queries import NO_RUN, OPEN_REPLAYS, current_runs, millis, state_of
+from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
+from controlplane.jobs.queries import current_runs, state_of
 from controlplane.live import topics
 from controlplane.live.queries import latest, latest_fleet
-from controlplane.replay.models import Replay
+from controlplane.moments import epoch_ms
+from controlplane.replay.models import OPEN, Replay
 from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
 
 ATTENTION = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
@@ -132,7 +133,7 @@ def _fleet_row(
         name=job.name,
         team=job.team.name,
         state=state,
-        since_ms=millis(run.state_since) if run else None,
+        since_ms=epoch_ms(run.state_since) if run else None,
         reason=run.failure if run and state != "RUNNING" else "",
         version=run.version.number if run else versions.get(job.pk),
         figures=figures if run and not run.is_terminal else {},
@@ -159,7 +160,7 @@ def _operates(role: str | None) -> bool:
 
 def _replay_rows(jobs: list[Job]) -> tuple[ReplayRow, ...]:
     names = {job.pk: job for job in jobs}
-    open_ones = Replay.objects.filter(job__in=names, status__in=OPEN_REPLAYS)
+    open_ones = Replay.objects.filter(job__in=names, status__in=OPEN)
     return tuple(
         ReplayRow(
             replay.pk,

@@ -19,7 +19,7 @@ from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run, RunState
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
 from controlplane.moments import epoch_ms
-from controlplane.operations.models import Operation
+from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.replay import lifecycle as replays
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ def observe(
 
 def lose(run: Run, now: datetime, sentence: str) -> bool:
     """The engine answers and does not know the run: it is lost, unless it is only just starting."""
-    starting = Operation.objects.filter(
-        run=run, state__in=(Operation.State.PENDING, Operation.State.RUNNING)
-    )
+    starting = Operation.objects.filter(run=run, state__in=UNFINISHED)
     if now - run.started_at < UNKNOWN_FOR or starting.exists():
         return False
     return observe(run, RunState.LOST, now, failure=sentence)

@@ -101,6 +101,9 @@ class RunState(models.TextChoices):
 
 TERMINAL = frozenset({RunState.FAILED, RunState.CANCELED, RunState.FINISHED, RunState.LOST})
 
+NO_RUN = "STOPPED"
+"""What is shown as the state of a job that was never started."""
+
 
 class Run(models.Model):
     """One start of one version on one cluster."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -16,25 +15,17 @@ from django.db.models import Count, Q, QuerySet
 
 from controlplane.access.lookup import allows
 from controlplane.access.models import Role
-from controlplane.jobs.models import Job, JobVersion, Run
+from controlplane.jobs.models import NO_RUN, Job, JobVersion, Run
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.operations.queries import OperationLine, unfinished
-from controlplane.replay.models import Replay
+from controlplane.replay.models import OPEN, Replay
 from controlplane.snapshots.models import Savepoint, SavepointSchedule
 from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
 
-NO_RUN = "STOPPED"
-ACTIVE_REPLAYS = (Replay.Status.PLANNED, Replay.Status.STARTING, Replay.Status.REPLAYING)
-OPEN_REPLAYS = (*ACTIVE_REPLAYS, Replay.Status.CAUGHT_UP)
 HISTORY = 240
 """Checkpoints on a job's page: its timeline draws each as a bar."""
-
-
-def millis(moment: datetime | None) -> int | None:
-    """Epoch milliseconds."""
-    return None if moment is None else int(moment.timestamp() * 1000)
 
 
 def state_of(run: Run | None, figures: dict[str, Any]) -> str:
@@ -119,7 +110,7 @@ def job_frame(job: Job, user: User) -> JobFrame:
         may_operate=allows(user, job.team, Role.OPERATOR),
         operations=unfinished(job),
         newest_version=job.versions.order_by("-number").first(),
-        active_replay=job.replays.filter(status__in=OPEN_REPLAYS).order_by("-number").first(),
+        active_replay=job.replays.filter(status__in=OPEN).order_by("-number").first(),
         **counts,
     )
 

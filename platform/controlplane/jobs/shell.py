@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 
 from controlplane.access.lookup import visible_jobs
-from controlplane.jobs.queries import OPEN_REPLAYS
 from controlplane.operations.queries import OperationLine, unfinished_by
-from controlplane.replay.models import Replay
+from controlplane.replay.models import OPEN, Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def shell(user: User) -> Shell:
     ]
     return Shell(
         jobs=len(jobs),
-        open_replays=sum(one.status in OPEN_REPLAYS for one in newest),
+        open_replays=sum(one.status in OPEN for one in newest),
         jumps=tuple(jumps),
         operations=unfinished_by(user),
     )

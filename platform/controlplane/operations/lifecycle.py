@@ -20,9 +20,7 @@ from django.db.models import Q
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
 from controlplane.operations.contract import Kind, Step
-from controlplane.operations.models import Operation, OperationEvent
-
-UNFINISHED = (Operation.State.PENDING, Operation.State.RUNNING)
+from controlplane.operations.models import UNFINISHED, Operation, OperationEvent
 
 
 class LeaseLost(Exception):

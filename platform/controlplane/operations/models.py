@@ -85,7 +85,10 @@ class Operation(models.Model):
     @property
     def is_finished(self) -> bool:
         """Whether nothing more will happen to it."""
-        return self.state not in {self.State.PENDING, self.State.RUNNING}
+        return self.state not in UNFINISHED
+
+
+UNFINISHED = (Operation.State.PENDING, Operation.State.RUNNING)
 
 
 class OperationEvent(models.Model):

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from controlplane.jobs.models import Job
 from controlplane.moments import epoch_ms
-from controlplane.operations.models import Operation
+from controlplane.operations.models import UNFINISHED, Operation
 
 TITLES = {
     "deploy": "Start {job}",
@@ -20,7 +20,6 @@ TITLES = {
     "start_replay": "Replay of {job}",
     "abandon_replay": "Abandon replay of {job}",
 }
-UNFINISHED = (Operation.State.PENDING, Operation.State.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)

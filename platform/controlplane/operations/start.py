@@ -22,7 +22,7 @@ from controlplane.jobs.models import Job
 from controlplane.operations import lifecycle
 from controlplane.operations.contract import Context, Kind, Superseded
 from controlplane.operations.kinds import kind_of
-from controlplane.operations.models import Operation
+from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.operations.tasks import send_on_commit
 
 
@@ -73,7 +73,7 @@ def _make_room(kind: Kind, scope: str, actor: User | None, now: datetime) -> Non
     """End or respect the unfinished operation of the same scope."""
     running = (
         Operation.objects.select_related("job__cluster")
-        .filter(scope=scope, state__in=lifecycle.UNFINISHED)
+        .filter(scope=scope, state__in=UNFINISHED)
         .first()
     )
     if running is None:

@@ -17,8 +17,8 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from controlplane.celery import app
-from controlplane.operations import lifecycle, runner
-from controlplane.operations.models import Operation
+from controlplane.operations import runner
+from controlplane.operations.models import UNFINISHED, Operation
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +49,7 @@ def sweep() -> None:
 def forgotten(now: datetime) -> list[uuid.UUID]:
     """Operations that should have gone on by now, and that no worker has."""
     free = Q(lease_until=None) | Q(lease_until__lte=now)
-    late = Operation.objects.filter(
-        free, state__in=lifecycle.UNFINISHED, not_before__lte=now - OVERDUE
-    )
+    late = Operation.objects.filter(free, state__in=UNFINISHED, not_before__lte=now - OVERDUE)
     return list(late.values_list("pk", flat=True))
 
 

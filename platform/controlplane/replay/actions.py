@@ -21,7 +21,7 @@ from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.replay import lifecycle, progress
-from controlplane.replay.models import Replay
+from controlplane.replay.models import OPEN, Replay
 from controlplane.replay.preflight import check_fit
 from controlplane.replay.progress import Progress, Sample
 from controlplane.snapshots.models import Savepoint
@@ -46,7 +46,7 @@ def start_replay(
     with transaction.atomic():
         if earlier := _earlier(job, idempotency_key):
             return earlier
-        if job.replays.exclude(status__in=lifecycle.ENDED).count() >= MAX_OPEN:
+        if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
             msg = f"{job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
         replay = _create(job, actor, savepoint, version, subtasks)

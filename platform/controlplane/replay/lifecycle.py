@@ -12,9 +12,7 @@ from typing import Any
 from controlplane.jobs.models import Run, RunState
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
-from controlplane.replay.models import Replay
-
-ENDED = (Replay.Status.FINISHED, Replay.Status.ABANDONED, Replay.Status.FAILED)
+from controlplane.replay.models import OPEN, Replay
 
 
 def started(replay: Replay, now: datetime) -> bool:
@@ -69,8 +67,7 @@ def tell(replay: Replay, **figures: Any) -> None:
 
 
 def _end(replay: Replay, status: Replay.Status, now: datetime, **values: Any) -> bool:
-    open_states = tuple(state for state in Replay.Status if state not in ENDED)
-    return _move(replay, open_states, status, ended_at=now, eta_low=None, eta_high=None, **values)
+    return _move(replay, OPEN, status, ended_at=now, eta_low=None, eta_high=None, **values)
 
 
 def _move(

@@ -74,8 +74,8 @@ class Replay(models.Model):
     @property
     def is_terminal(self) -> bool:
         """Whether it has ended for good."""
-        return self.status in {
-            self.Status.FINISHED,
-            self.Status.ABANDONED,
-            self.Status.FAILED,
-        }
+        return self.status in ENDED
+
+
+ENDED = (Replay.Status.FINISHED, Replay.Status.ABANDONED, Replay.Status.FAILED)
+OPEN = tuple(status for status in Replay.Status if status not in ENDED)
