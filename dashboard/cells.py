@@ -12,19 +12,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from django.utils import timezone
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from controlplane.moments import now_ms
 from dashboard import fmt
 
 MISSING = mark_safe('<span class="mut">–</span>')
 _TONE_CLASS = {"crit": "t-crit", "warn": "t-warn", "busy": "sub"}
-
-
-def now_ms() -> float:
-    """The wall clock of the page."""
-    return timezone.now().timestamp() * 1000
 
 
 def icon(name: str, size: str = "") -> SafeString:

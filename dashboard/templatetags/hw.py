@@ -16,11 +16,11 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.template.context import RequestContext
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from controlplane.jobs.shell import Shell, shell
+from controlplane.moments import epoch_ms
 from dashboard import cells, fmt
 
 register = template.Library()
@@ -28,7 +28,7 @@ _JSON_ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
 
 
 def _ms(moment: datetime | float | None) -> float | None:
-    return moment.timestamp() * 1000 if isinstance(moment, datetime) else moment
+    return epoch_ms(moment) if isinstance(moment, datetime) else moment
 
 
 @register.filter(name="as")
@@ -198,9 +198,3 @@ def here(context: RequestContext, name: str) -> SafeString:
     """Marks the navigation entry of this page."""
     current = context.get("section") == name
     return mark_safe(' aria-current="page"') if current else SafeString("")
-
-
-@register.simple_tag
-def job_url(page: str, name: str) -> str:
-    """Address of a page of a job."""
-    return reverse(f"dashboard:{page}", args=[name])

@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 from django.contrib.auth.decorators import login_required
 from django.http import JsonResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for, replay_for
 from controlplane.metrics.queries import job_history, output_lines
+from controlplane.moments import now_ms
 from dashboard.views.requests import UserRequest
 
 MAX_MINUTES = 7 * 24 * 60
@@ -23,8 +23,8 @@ def history(request: UserRequest, name: str) -> JsonResponse:
     job = job_for(request.user, name)
     asked = request.GET.get("minutes", "")
     minutes = min(MAX_MINUTES, max(1, int(asked))) if asked.isdecimal() else 10
-    now_ms = timezone.now().timestamp() * 1000
-    found = job_history(job, now_ms - minutes * 60_000, now_ms)
+    until_ms = now_ms()
+    found = job_history(job, until_ms - minutes * 60_000, until_ms)
     return JsonResponse({"rate": found.rate, "delay": found.delay})
 
 

@@ -1,6 +1,6 @@
 """Django's settings: twelve-factor, with an embedded default for one machine.
 
-Every variable that can be set from outside is listed in `environment.py`.
+Every variable that these settings read is listed in `environment.py`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from controlplane.operations import runner
 from controlplane.operations.models import Operation
 
 JOB_FILE = b"import engine as hw\n\nenv = hw.Environment('flights')\nenv.execute()\n"
-JOB_FILE_2 = JOB_FILE + b"# cancelled flights have no delay\n"
 
 
 @dataclass

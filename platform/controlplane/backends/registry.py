@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from controlplane.backends import fake
 from controlplane.backends.rest import RestBackend
-from engine.rest.client import AsyncEngineClient
 
 if TYPE_CHECKING:
     from controlplane.backends.contract import EngineBackend
@@ -20,8 +19,3 @@ def client_for(cluster: Cluster) -> EngineBackend:
     if cluster.url.startswith(FAKE):
         return fake.engine(cluster.url.removeprefix(FAKE))
     return RestBackend.at(cluster.url)
-
-
-def watcher_for(cluster: Cluster, timeout_s: float) -> AsyncEngineClient:
-    """The awaiting client with which the collector watches `cluster`; the caller closes it."""
-    return AsyncEngineClient(cluster.url, timeout=timeout_s)

@@ -68,7 +68,6 @@ def environment(
         "HEADWATER_HOME": str(layout.home),
         "HEADWATER_REDIS_URL": layout.redis_url,
         "HEADWATER_ENGINE_URL": engine_url,
-        "HEADWATER_WEB_URL": web_url,
         "HEADWATER_CONTROL_PORT": str(control_port),
         "HEADWATER_CONTROL": f"127.0.0.1:{control_port}",
         "HEADWATER_POINTS_URL": web_url,
