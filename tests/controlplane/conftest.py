@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,16 +11,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from controlplane.access.models import Membership, Role, Team
-from controlplane.backends import fake
-from controlplane.backends.fake import FakeEngine
+from controlplane.access.models import Team
 from controlplane.backends.models import Cluster
 from controlplane.jobs import actions
 from controlplane.jobs.models import Job
 from controlplane.operations import runner
 from controlplane.operations.models import Operation
+from people import JOB_FILE, alice, bob, engine, lab, mallory, team
 
-JOB_FILE = b"import engine as hw\n\nenv = hw.Environment('flights')\nenv.execute()\n"
+__all__ = ["alice", "bob", "engine", "lab", "mallory", "team"]
 
 
 @dataclass
@@ -40,47 +39,6 @@ class ManualClock:
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
-
-
-@pytest.fixture
-def team(db: None) -> Team:
-    return Team.objects.create(name="payments")
-
-
-@pytest.fixture
-def alice(team: Team) -> User:
-    """She owns the jobs."""
-    return _member("alice", team, Role.ADMIN)
-
-
-@pytest.fixture
-def bob(team: Team) -> User:
-    """He is in her team and may look."""
-    return _member("bob", team, Role.VIEWER)
-
-
-@pytest.fixture
-def mallory(db: None) -> User:
-    """Nobody's team mate."""
-    return User.objects.create_user("mallory")
-
-
-def _member(name: str, team: Team, role: Role) -> User:
-    user = User.objects.create_user(name)
-    Membership.objects.create(user=user, team=team, role=role)
-    return user
-
-
-@pytest.fixture
-def engine() -> Iterator[FakeEngine]:
-    """The engine of the cluster `lab`."""
-    yield fake.engine("lab")
-    fake.forget("lab")
-
-
-@pytest.fixture
-def lab(db: None, engine: FakeEngine) -> Cluster:
-    return Cluster.objects.create(name="lab", url="fake://lab")
 
 
 @pytest.fixture

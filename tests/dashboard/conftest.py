@@ -5,19 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
-from controlplane.access.models import Membership, Role, Team
-from controlplane.backends import fake
-from controlplane.backends.models import Cluster
 from controlplane.jobs import actions
 from controlplane.jobs.models import Run
 from controlplane.metrics.store import series_store
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
+from people import JOB_FILE, alice, bob, engine, lab, mallory, team
 
-JOB_FILE = b"import engine as hw\n\nenv = hw.Environment('flights')\nenv.execute()\n"
+__all__ = ["alice", "bob", "engine", "lab", "mallory", "team"]
+
 NOW = datetime(2026, 11, 30, 4, 12, tzinfo=UTC)
 PLAN = {
     "plan": {
@@ -41,44 +39,8 @@ def _static_root(settings):
 
 
 @pytest.fixture
-def team(db):
-    return Team.objects.create(name="payments")
-
-
-def member(name, team, role):
-    user = User.objects.create_user(name)
-    Membership.objects.create(user=user, team=team, role=role)
-    return user
-
-
-@pytest.fixture
-def alice(team):
-    """She owns the jobs."""
-    return member("alice", team, Role.ADMIN)
-
-
-@pytest.fixture
-def bob(team):
-    """He is in her team and may look."""
-    return member("bob", team, Role.VIEWER)
-
-
-@pytest.fixture
-def mallory(db):
-    """Nobody's team mate."""
-    return User.objects.create_user("mallory")
-
-
-@pytest.fixture
-def engine():
-    yield fake.engine("lab")
-    fake.forget("lab")
-
-
-@pytest.fixture
-def flights(team, alice, engine):
+def flights(team, alice, lab):
     """A job that was never started."""
-    Cluster.objects.create(name="lab", url="fake://lab")
     return actions.create_job("flights", team, alice, "flights.py", JOB_FILE, {"parallelism": 2})
 
 
