@@ -1,3 +1,5 @@
+"""The speed meter: the slope of a line of points, and when there is none."""
+
 from __future__ import annotations
 
 from hypothesis import given

@@ -1,3 +1,5 @@
+"""One look at an engine: what it writes, what it tells the pages, and what it does not repeat."""
+
 from __future__ import annotations
 
 from contextlib import asynccontextmanager

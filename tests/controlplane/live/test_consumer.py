@@ -1,3 +1,5 @@
+"""The WebSocket as a browser sees it: order, gaps, rights, and what ends it."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Latest values, in Redis and in memory alike: merging, numbers, logs."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Which pages may open the socket."""
+
 from __future__ import annotations
 
 import pytest

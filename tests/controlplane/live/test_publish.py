@@ -1,3 +1,5 @@
+"""Publishing: on commit, escaped, and without harm when nobody can be reached."""
+
 from __future__ import annotations
 
 import pytest

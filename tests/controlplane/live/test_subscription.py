@@ -1,3 +1,5 @@
+"""One topic of one socket as a state machine, by example and against a model."""
+
 from __future__ import annotations
 
 from hypothesis import given

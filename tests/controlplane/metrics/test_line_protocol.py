@@ -1,3 +1,5 @@
+"""Line protocol: what is read, what is refused, and that nothing is lost between the two."""
+
 from __future__ import annotations
 
 import math

@@ -1,3 +1,5 @@
+"""The series store: overwriting, ranges, steps, types, and how much is kept."""
+
 from __future__ import annotations
 
 import threading

@@ -1,3 +1,5 @@
+"""The write endpoint: tokens, sizes, encodings, and answers that name the bad line."""
+
 from __future__ import annotations
 
 import gzip

@@ -1,3 +1,5 @@
+"""The line server, with a Redis server of its own."""
+
 from __future__ import annotations
 
 import asyncio

@@ -1,3 +1,5 @@
+"""Parts of the supervisor by themselves: waits, the lock, ports, sockets, the token, the leash."""
+
 from __future__ import annotations
 
 import os
