@@ -1,6 +1,7 @@
 """Processes that must not outlive their purpose: found again by id and birth, killed, awaited.
 
 A process id alone may belong to someone else by now; together with the time of birth it does not.
+On Linux that is counted from the start of the machine: the time of day may have been set since.
 
 Guarantee  when `end` returns, none of the processes runs: a new attempt of a job never meets a
            worker of an old one.
@@ -9,8 +10,10 @@ Guarantee  when `end` returns, none of the processes runs: a new attempt of a jo
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -22,19 +25,28 @@ CHECK_S = 0.02
 
 def identify(pid: int, what: str) -> ProcessRow | None:
     """Describe a running process so that it can be found again; None when it is gone already."""
-    try:
-        return ProcessRow(pid, psutil.Process(pid).create_time(), what)
-    except psutil.Error:
-        return None
+    born = _born(pid)
+    return None if born is None else ProcessRow(pid, born, what)
 
 
 def runs(row: ProcessRow) -> bool:
     """Whether this very process still runs."""
     try:
-        process = psutil.Process(row.pid)
-        return process.create_time() == row.created and process.status() != psutil.STATUS_ZOMBIE
+        zombie = psutil.Process(row.pid).status() == psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+    return not zombie and _born(row.pid) == row.created
+
+
+def _born(pid: int) -> float | None:
+    """When a process was born, on a clock that nobody sets; None when it is gone."""
+    try:
+        if sys.platform == "linux":
+            # Field 22; the second one is the command in brackets, and may hold anything.
+            return float(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+        return psutil.Process(pid).create_time()
+    except (OSError, psutil.Error):
+        return None
 
 
 async def end(rows: Iterable[ProcessRow]) -> None:
