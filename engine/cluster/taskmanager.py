@@ -52,7 +52,7 @@ class TaskManager:
     def __init__(self, runtime: Path, name: str, slots: int) -> None:
         self._runtime = runtime
         self._hello = TaskManagerHello(name, os.getpid(), slots, socket.gethostname())
-        self._processes = WorkerProcesses(runtime)
+        self._processes = WorkerProcesses(runtime, slots)
         self._workers: dict[int, Worker] = {}
         self._changing = threading.Lock()
         self._itself = psutil.Process()

@@ -3,8 +3,10 @@
     spare: interpreter up, modules imported ──one line of orders──▶ worker of an attempt
 
 A cold start costs half a second of processor time, and several seconds on a busy machine: too long
-for a job that only lost a worker. So a spare waits; once it is used, the next one is started after
-a pause, not to compete with the job that is starting.
+for a job that only lost a worker. So spares wait. When another task manager is lost, this one's
+workers start again and take over those of the other: so there are up to two spares per worker that
+runs, within the slots. They are started one by one after a pause, not to compete with the job that
+is starting.
 
 Order    threads that start processes live as long as the task manager: on Linux a child dies with
          the *thread* that started it.
@@ -12,10 +14,12 @@ Order    threads that start processes live as long as the task manager: on Linux
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
 from dataclasses import asdict
 from json import dumps
@@ -24,6 +28,8 @@ from pathlib import Path
 import psutil
 
 from engine.runtime.control import StartWorker
+
+log = logging.getLogger(__name__)
 
 SPARE_PAUSE_S = 2.0
 
@@ -53,36 +59,65 @@ class Worker:
         return code
 
 
-class WorkerProcesses:
-    """Starts workers; keeps one spare."""
+def spares_wanted(running: int, slots: int) -> int:
+    """How many spares to keep beside so many workers.
 
-    def __init__(self, runtime: Path) -> None:
+    >>> [spares_wanted(running, slots=4) for running in range(5)]
+    [1, 2, 4, 4, 4]
+    """
+    return max(1, min(2 * running, slots))
+
+
+class WorkerProcesses:
+    """Starts workers; keeps spares."""
+
+    def __init__(self, runtime: Path, slots: int) -> None:
         self._runtime = runtime
-        self._spare: subprocess.Popen[bytes] | None = None
+        self._slots = slots
+        self._spares: deque[subprocess.Popen[bytes]] = deque()
+        self._running: list[subprocess.Popen[bytes]] = []
         self._changing = threading.Lock()
         self._wanted = threading.Event()
         self._pause = threading.Event()
         self._wanted.set()
-        threading.Thread(target=self._keep_spare, name="spares", daemon=True).start()
+        threading.Thread(target=self._keep_spares, name="spares", daemon=True).start()
 
     def start(self, spec: StartWorker) -> Worker:
-        """Turn the spare, or a new process, into a worker. Main thread. Raises OSError."""
+        """Turn a spare, or a new process, into a worker. Main thread. Raises OSError."""
         with self._changing:
-            process, self._spare = self._spare, None
+            process = self._ordered(spec)
+            self._running.append(process)
         self._wanted.set()
-        if process is None or not _order(process, spec):
-            process = self._launch()
-            _order(process, spec)
         return Worker(spec, process)
 
-    def _keep_spare(self) -> None:
+    def _ordered(self, spec: StartWorker) -> subprocess.Popen[bytes]:
+        while self._spares:
+            if _order(spare := self._spares.popleft(), spec):
+                return spare
+        process = self._launch()
+        _order(process, spec)
+        return process
+
+    def _keep_spares(self) -> None:
+        """Runs for ever: what it has started would die with it."""
         while True:
             self._wanted.wait()
             self._wanted.clear()
             self._pause.wait(SPARE_PAUSE_S)
-            with self._changing:
-                if self._spare is None:
-                    self._spare = self._launch()
+            try:
+                if self._add_spare():
+                    self._wanted.set()
+            except OSError as error:
+                log.warning("a spare worker cannot be started: %s", error)
+
+    def _add_spare(self) -> bool:
+        """Start one more spare, if there are too few; whether there are still too few."""
+        with self._changing:
+            self._running = [process for process in self._running if process.poll() is None]
+            missing = spares_wanted(len(self._running), self._slots) - len(self._spares)
+            if missing > 0:
+                self._spares.append(self._launch())
+        return missing > 1
 
     def _launch(self) -> subprocess.Popen[bytes]:
         # The command is ours; what it runs is the job that a person submitted.
