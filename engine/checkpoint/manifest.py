@@ -12,6 +12,7 @@ Errors   SnapshotCorrupt when the JSON is damaged, RestoreError when a newer eng
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,9 @@ from engine.state.contract import StateKind
 
 METADATA = "_metadata"
 FORMAT_VERSION = 1
+CHECKSUM = "sha256"
+LARGEST = 1 << 53
+"""Whole numbers that every reader of JSON takes as they are."""
 
 JsonObject = dict[str, Any]
 
@@ -60,7 +64,7 @@ class StateFile:
             rows=int(value["rows"]),
             size_bytes=int(value["size_bytes"]),
             sha256=str(value["sha256"]),
-            key_groups=KeyGroupRange(int(lo), int(hi)),
+            key_groups=_key_groups(int(lo), int(hi)),
         )
 
 
@@ -278,8 +282,9 @@ class Manifest:
         }
 
     def dump(self) -> bytes:
-        """Return the content of `_metadata`."""
-        return json.dumps(self.to_json(), indent=1).encode()
+        """Return the content of `_metadata`, with a checksum of all the rest in it."""
+        body = self.to_json()
+        return json.dumps({**body, CHECKSUM: _checksum(body)}, indent=1).encode()
 
 
 def parse_manifest(content: bytes, folder: str) -> Manifest:
@@ -293,16 +298,17 @@ def parse_manifest(content: bytes, folder: str) -> Manifest:
                 f"reads up to {FORMAT_VERSION}; upgrade the engine"
             )
             raise RestoreError(msg)
+        _check_sum(value)
         return Manifest(
             job_id=str(value["job_id"]),
             job_name=str(value["job_name"]),
             plan_hash=str(value["plan_hash"]),
-            checkpoint_id=int(value["checkpoint_id"]),
+            checkpoint_id=_whole(value["checkpoint_id"]),
             kind=SnapshotKind(value["kind"]),
             created_ms=int(value["created_ms"]),
             engine_version=str(value["engine_version"]),
             operators=tuple(OperatorEntry.from_json(entry) for entry in value["operators"]),
-            format_version=version,
+            format_version=_whole(version, least=1),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         msg = (
@@ -375,6 +381,33 @@ def _split(value: JsonObject) -> SplitState:
         idle=bool(value["idle"]),
         finished=bool(value["finished"]),
     )
+
+
+def _check_sum(value: JsonObject) -> None:
+    """A flipped digit is still JSON: compare with the checksum, where there is one."""
+    written = value.pop(CHECKSUM, None)
+    if written is not None and written != _checksum(value):
+        msg = "its content does not match its checksum"
+        raise ValueError(msg)
+
+
+def _checksum(body: JsonObject) -> str:
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _whole(value: Any, least: int = 0) -> int:
+    number = int(value)
+    if not least <= number < LARGEST:
+        msg = f"{number} is out of range"
+        raise ValueError(msg)
+    return number
+
+
+def _key_groups(lo: int, hi: int) -> KeyGroupRange:
+    if not 0 <= lo < hi:
+        msg = f"key groups {lo} to {hi} are no range"
+        raise ValueError(msg)
+    return KeyGroupRange(lo, hi)
 
 
 def _reason(error: Exception) -> str:

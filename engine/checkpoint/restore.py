@@ -27,7 +27,7 @@ from engine.checkpoint.manifest import (
     parse_manifest,
 )
 from engine.checkpoint.snapshot import RestoredOperator
-from engine.checkpoint.storage import Folder, Stored, open_folder, read_verified
+from engine.checkpoint.storage import Folder, Stored, check_present, open_folder, read_verified
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.errors import RestoreError, SnapshotCorrupt
 from engine.graph.jobgraph import Partitioning, TaskId
@@ -104,6 +104,15 @@ def read_restore(
         )
         for part in restore.operators
     )
+
+
+def check_files(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> None:
+    """Look for files that are missing or torn, without reading any. Raises SnapshotCorrupt."""
+    folder = open_at(url)
+    for entry in manifest.operators:
+        for state in entry.states:
+            for file in state.files:
+                check_present(folder, file.path, Stored(file.size_bytes, file.sha256))
 
 
 def verify(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> None:

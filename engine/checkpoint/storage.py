@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 from urllib.parse import unquote, urlsplit
+
+import polars as pl
 
 from engine.durable import make_folder, sync_folder
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
@@ -48,9 +51,18 @@ class Folder(ABC):
     def read(self, name: str) -> bytes | None:
         """Return a whole file, None if there is none. Raises StorageError."""
 
+    def size(self, name: str) -> int | None:
+        """Return the size of a file in bytes, None if there is none. Raises StorageError."""
+        content = self.read(name)
+        return None if content is None else len(content)
+
     @abstractmethod
     def exists(self) -> bool:
         """Whether the folder is there."""
+
+    @abstractmethod
+    def children(self) -> list[str]:
+        """Names of the folders in it, sorted; none if it is not there. Raises StorageError."""
 
     @abstractmethod
     def delete(self) -> None:
@@ -78,11 +90,11 @@ class LocalFolder(Folder):
             stored = _measure(temporary)
             temporary.replace(path)
             sync_folder(path.parent)
-        except OSError as error:
+        except (OSError, pl.exceptions.PolarsError) as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             msg = (
-                f"snapshot file {path} cannot be written: {error.strerror or error}; check that "
+                f"snapshot file {path} cannot be written: {_reason(error)}; check that "
                 "the folder exists, can be written and has room"
             )
             raise StorageError(msg) from error
@@ -101,9 +113,24 @@ class LocalFolder(Folder):
             )
             raise StorageError(msg) from error
 
+    def size(self, name: str) -> int | None:
+        """Return the size of a file, None if there is none."""
+        path = self._path / _checked(name, self.url)
+        return path.stat().st_size if path.is_file() else None
+
     def exists(self) -> bool:
         """Whether the folder is there."""
         return self._path.is_dir()
+
+    def children(self) -> list[str]:
+        """Names of the folders in it."""
+        try:
+            return sorted(path.name for path in self._path.iterdir() if path.is_dir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            msg = f"snapshot folder {self._path} cannot be read: {_reason(error)}; check its rights"
+            raise StorageError(msg) from error
 
     def delete(self) -> None:
         """Remove the folder with everything in it."""
@@ -125,26 +152,56 @@ def open_folder(url: str) -> Folder:
     >>> open_folder("file:///tmp/a%20b").url
     '/tmp/a b'
     """
-    parts = urlsplit(url)
-    if not url.strip() or parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
+    path = _path_of(url)
+    if path is None or not path.strip() or "\0" in path:
         msg = f"snapshot storage cannot be used: got {url!r}; pass a path or a file:// address"
         raise ConfigError(msg)
-    return LocalFolder(Path(unquote(parts.path) if parts.scheme == "file" else url))
+    return LocalFolder(Path(path))
+
+
+def _path_of(url: str) -> str | None:
+    """The local path that an address means; None when it means none."""
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", url):
+        return url
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    local = parts.scheme == "file" and parts.netloc in ("", "localhost")
+    return unquote(parts.path) if local else None
+
+
+def check_present(folder: Folder, name: str, expected: Stored) -> None:
+    """Find a missing or torn file without reading it. Raises SnapshotCorrupt."""
+    size_bytes = folder.size(name)
+    if size_bytes != expected.size_bytes:
+        raise SnapshotCorrupt(_corrupt(folder, name, _problem(size_bytes, expected)))
 
 
 def read_verified(folder: Folder, name: str, expected: Stored) -> bytes:
     """Return a file after comparing it with what was written. Raises SnapshotCorrupt."""
     content = folder.read(name)
-    if content is None:
-        problem = "is missing"
-    elif len(content) != expected.size_bytes:
-        problem = f"is torn: {len(content)} bytes instead of {expected.size_bytes}"
-    elif hashlib.sha256(content).hexdigest() != expected.sha256:
+    if content is None or len(content) != expected.size_bytes:
+        size_bytes = None if content is None else len(content)
+        raise SnapshotCorrupt(_corrupt(folder, name, _problem(size_bytes, expected)))
+    if hashlib.sha256(content).hexdigest() != expected.sha256:
         problem = "is altered: its content does not match its checksum"
-    else:
-        return content
-    msg = f"snapshot file {name} in {folder.url} {problem}; choose another snapshot"
-    raise SnapshotCorrupt(msg)
+        raise SnapshotCorrupt(_corrupt(folder, name, problem))
+    return content
+
+
+def _problem(size_bytes: int | None, expected: Stored) -> str:
+    if size_bytes is None:
+        return "is missing"
+    return f"is torn: {size_bytes} bytes instead of {expected.size_bytes}"
+
+
+def _corrupt(folder: Folder, name: str, problem: str) -> str:
+    return f"snapshot file {name} in {folder.url} {problem}; choose another snapshot"
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _checked(name: str, url: str) -> str:

@@ -132,7 +132,7 @@ class RestartPolicy:
         self.identical = self.identical + 1 if cause == self.last else 1
         self.failures += 1
         self.last, self.last_ms = cause, now_ms
-        if cause.domain is not Domain.EXTERNAL and self._hopeless(cause):
+        if self._hopeless(cause):
             return GiveUp(f"failed {self.identical} times in a row for the same reason")
         delay_ms = self.strategy.delay_ms(self.failures)
         if delay_ms is None:
@@ -141,5 +141,7 @@ class RestartPolicy:
 
     def _hopeless(self, cause: Cause) -> bool:
         """Whether running it again cannot help."""
-        repeatable = cause.domain is Domain.INTERNAL or cause.name == "FunctionError"
+        if cause.domain is Domain.EXTERNAL and cause.name != "SnapshotCorrupt":
+            return False  # the world changes; a damaged file does not
+        repeatable = cause.domain is not Domain.USER or cause.name == "FunctionError"
         return not repeatable or self.identical >= IDENTICAL_FAILURES

@@ -204,5 +204,10 @@ class _MemoryFolder(Folder):
     def exists(self) -> bool:
         return self.url in self._storage.folders
 
+    def children(self) -> list[str]:
+        inside = f"{self.url}/"
+        urls = (url for url in self._storage.folders if url.startswith(inside))
+        return sorted({url.removeprefix(inside).split("/")[0] for url in urls})
+
     def delete(self) -> None:
         self._storage.folders.pop(self.url, None)

@@ -64,6 +64,30 @@ def test_a_damaged_manifest_is_refused_with_the_reason(content: bytes, reason: s
         parse_manifest(content, "/saved/a")
 
 
+def test_a_flipped_digit_is_found(tmp_path: Path, take_snapshot: Callable[..., Manifest]) -> None:
+    take_snapshot(tmp_path)
+    content = (tmp_path / METADATA).read_text().replace('"row": 1', '"row": 3')
+    (tmp_path / METADATA).write_text(content)
+    with pytest.raises(SnapshotCorrupt, match=r"damaged \(its content does not match its"):
+        load_manifest(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ('"checkpoint_id": 7', f'"checkpoint_id": {10**30}'),
+        ('"checkpoint_id": 7', '"checkpoint_id": -7'),
+        ('"format_version": 1', '"format_version": 0'),
+        ('"key_groups": [0, 64]', '"key_groups": [64, 0]'),
+    ],
+)
+def test_numbers_that_cannot_be_are_damage(was: str, now: str) -> None:
+    golden = json.dumps(json.loads(GOLDEN.read_text()))
+    assert was in golden
+    with pytest.raises(SnapshotCorrupt, match="_metadata is damaged"):
+        parse_manifest(golden.replace(was, now).encode(), "/saved/a")
+
+
 def test_a_newer_format_is_refused() -> None:
     newer = json.loads(GOLDEN.read_text()) | {"format_version": 2}
     with pytest.raises(RestoreError, match="newer engine: format 2, this engine reads up to 1"):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
+import polars as pl
 import pytest
 
-from engine.checkpoint.storage import Stored, Write, open_folder, read_verified
+from engine.checkpoint.storage import Stored, Write, check_present, open_folder, read_verified
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
 
 
@@ -64,10 +65,40 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
         open_folder(str(tmp_path)).read(name)
 
 
-@pytest.mark.parametrize("url", ["", "s3://bucket/a", "file://elsewhere/a", "ftp://x"])
+@pytest.mark.parametrize(
+    "url", ["", "s3://bucket/a", "file://elsewhere/a", "ftp://x", "a\0b", "http://[::1"]
+)
 def test_other_addresses_are_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="pass a path or a file:// address"):
         open_folder(url)
+
+
+@pytest.mark.parametrize("name", ["//[x", "a:b", "ü ?#%20", "q'\"", "..."])
+def test_any_path_of_the_file_system_is_one(tmp_path: Path, name: str) -> None:
+    path = f"{tmp_path}/{name}"
+    open_folder(path).write("file", put(b"x"))
+    assert Path(path, "file").read_bytes() == b"x"
+    assert open_folder(f"/{path}").read("file") == b"x"
+
+
+def test_a_library_that_meets_a_full_disk_is_reported_like_the_system(tmp_path: Path) -> None:
+    def torn(file: IO[bytes]) -> None:
+        file.write(b"half")
+        raise pl.exceptions.ComputeError("underlying IO error: No space left on device")
+
+    with pytest.raises(StorageError, match="cannot be written: underlying IO error: No space"):
+        open_folder(str(tmp_path)).write("file", torn)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("content", "problem"), [(None, "is missing"), (b"row", "is torn: 3")])
+def test_missing_and_torn_files_are_found_without_reading_them(
+    tmp_path: Path, content: bytes | None, problem: str
+) -> None:
+    if content is not None:
+        (tmp_path / "file").write_bytes(content)
+    with pytest.raises(SnapshotCorrupt, match=f"snapshot file file in .* {problem}"):
+        check_present(open_folder(str(tmp_path)), "file", Stored(4, "0" * 64))
 
 
 @pytest.mark.parametrize(

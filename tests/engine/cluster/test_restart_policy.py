@@ -81,3 +81,10 @@ def test_settings_choose_the_strategy():
 def test_a_wrong_setting_says_what_to_pass(settings):
     with pytest.raises(ConfigError, match=r"got '(sometimes|many)'; (use|pass)"):
         strategy_of(settings)
+
+
+def test_a_damaged_snapshot_fails_the_job_because_it_does_not_heal():
+    damaged = Cause(Domain.EXTERNAL, "SnapshotCorrupt", "file x is altered", None)
+    policy = RestartPolicy()
+    decisions = [policy.on_failure(damaged, at) for at in (1, 2, 3)]
+    assert [type(decision) for decision in decisions] == [Restart, Restart, GiveUp]
