@@ -57,6 +57,10 @@ class CheckpointConfig:
     tolerable_failures: int = 3
     """Failures in a row that do not restart the job: a short fault of storage is no reason to."""
 
+    def folder(self, checkpoint_id: int) -> str:
+        """Where a checkpoint lies."""
+        return f"{self.directory.rstrip('/')}/chk-{checkpoint_id}"
+
 
 class Coordinator:
     """Decides when snapshots begin and what becomes of them."""
@@ -194,8 +198,8 @@ class Coordinator:
         self._pause(now_ms)
         self._begin_next(now_ms)
 
-    def manifest_failed(self, checkpoint_id: int, message: str, now_ms: int) -> None:
-        """The manifest could not be written."""
+    def storage_failed(self, checkpoint_id: int, message: str, now_ms: int) -> None:
+        """The snapshot could not be recorded at its beginning, or its manifest not be written."""
         if self._pending is not None and self._pending.id == checkpoint_id:
             self._abort(FailureReason.STORAGE, message, now_ms)
             self._begin_next(now_ms)
@@ -250,7 +254,7 @@ class Coordinator:
 
     def _folder(self, kind: SnapshotKind, operation: Operation | None) -> str:
         if kind is SnapshotKind.CHECKPOINT or operation is None:
-            return f"{self._config.directory.rstrip('/')}/chk-{self._next_id}"
+            return self._config.folder(self._next_id)
         request = operation.request
         directory = (request.directory or self._config.directory).rstrip("/")
         # With the id, so that no later request can ever write into a savepoint that is complete.

@@ -61,7 +61,7 @@ class SendBarrier:
 class WriteManifest:
     """Write `_metadata`, then record the snapshot where a restart finds it.
 
-    Then report `manifest_written`, or `manifest_failed`.
+    Then report `manifest_written`, or `storage_failed`.
     """
 
     checkpoint_id: int

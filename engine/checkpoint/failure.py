@@ -28,7 +28,7 @@ class FailureReason(StrEnum):
 _SENTENCES = {
     FailureReason.EXPIRED: "not every subtask acknowledged in time",
     FailureReason.DECLINED: "a subtask could not write its part",
-    FailureReason.STORAGE: "the manifest could not be written",
+    FailureReason.STORAGE: "it could not be recorded",
     FailureReason.TASK_LOST: "the job restarted before the snapshot was complete",
     FailureReason.JOB_ENDED: "the job ended before the snapshot was complete",
 }

@@ -25,7 +25,7 @@ from pathlib import Path
 from engine import errors
 from engine.cluster.build import ERROR, GRAPH, PLAN
 from engine.cluster.store import Store
-from engine.errors import ArtifactError, UserError
+from engine.errors import ArtifactError, StorageError, UserError
 from engine.graph.plan import Plan
 from engine.rest.errors import artifact_not_found
 from engine.rest.model.cluster import Artifact
@@ -36,6 +36,9 @@ BUILD_TIMEOUT_S = 60.0
 """A graph takes a second; reading a catalogue over a slow network may take more."""
 
 HASH_DIGITS = 32
+
+LAST_BYTES = 64 << 10
+"""Of a build step's output: its last line is what people are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +79,10 @@ class Artifacts:
         artifact = self._find(program.artifact_id)
         request = {"arguments": list(program.arguments), "settings": settings_of(program)}
         folder.mkdir(parents=True, exist_ok=True)
-        output = await _run(artifact, folder, request)
+        last = await _run(artifact, folder, request)
         if (folder / ERROR).exists():
             raise _error(json.loads((folder / ERROR).read_text()))
         if not (folder / PLAN).exists() or not (folder / GRAPH).exists():
-            last = output.strip().rsplit("\n", maxsplit=1)[-1] or "it ended without a word"
             msg = f"job file {artifact.name} could not be built: {last}; run it by hand to see more"
             raise ArtifactError(msg)
         plan = Plan.from_json((folder / PLAN).read_text())
@@ -94,14 +96,23 @@ class Artifacts:
 
 
 def _keep(folder: Path, filename: str, content: Path) -> tuple[str, int]:
-    """Copy a file to where its content belongs; return the hash and the size."""
+    """Copy a file to where its content belongs; return the hash and the size.
+
+    Raises StorageError.
+    """
     data = content.read_bytes()
     digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
     target = folder / digest / filename
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{filename}.{secrets.token_hex(4)}.partial")
-    partial.write_bytes(data)
-    partial.replace(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(target)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        msg = f"job file {filename} cannot be kept: {error.strerror}; make room in {folder}"
+        raise StorageError(msg) from error
     return digest, len(data)
 
 
@@ -113,30 +124,68 @@ def settings_of(program: Program) -> Mapping[str, str]:
 
 
 async def _run(artifact: Path, folder: Path, request: Mapping[str, object]) -> str:
-    """Run the build step; return what it printed. Raises ArtifactError after too long a time."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "engine.cluster.build", str(artifact), str(folder),
-        json.dumps(request),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )  # fmt: skip
+    """Run the build step; return how it ended. Raises ArtifactError after too long a time."""
+    output = _LastWords()
     try:
-        async with asyncio.timeout(BUILD_TIMEOUT_S):
-            output, _ = await process.communicate()
-    except TimeoutError as error:
-        msg = (
-            f"job file {artifact.name} did not finish in {BUILD_TIMEOUT_S:g} s: it must only "
-            "describe the job; move endless work into sources"
-        )
-        raise ArtifactError(msg) from error
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "engine.cluster.build", str(artifact), str(folder),
+            json.dumps(request),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output.end,
+            stderr=output.end,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(BUILD_TIMEOUT_S):
+                code = await process.wait()
+        except TimeoutError as error:
+            msg = (
+                f"job file {artifact.name} did not finish in {BUILD_TIMEOUT_S:g} s: it must only "
+                "describe the job; move endless work into sources"
+            )
+            raise ArtifactError(msg) from error
+        finally:
+            # With whatever it started, also when the request itself was cancelled.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        return f"signal {-code} ended it" if code < 0 else output.line
     finally:
-        # With whatever it started, also when the request itself was cancelled.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-    return output.decode(errors="replace")
+        output.close()
+
+
+class _LastWords:
+    """The end of what a process prints, however much that is and whoever keeps the pipe open."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+        self._pipe, self.end = os.pipe()
+        os.set_blocking(self._pipe, False)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._pipe, self._read)
+
+    @property
+    def line(self) -> str:
+        """The last line so far."""
+        while self._read():
+            pass
+        text = self._kept.decode(errors="replace").strip()
+        return text.rpartition("\n")[2] or "it ended without a word"
+
+    def _read(self) -> bool:
+        """Take what is there; False when there is nothing."""
+        try:
+            chunk = os.read(self._pipe, LAST_BYTES)
+        except BlockingIOError:
+            return False
+        self._kept = (self._kept + chunk)[-LAST_BYTES:]
+        return bool(chunk)
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._loop.remove_reader(self._pipe)
+        os.close(self._pipe)
+        os.close(self.end)
 
 
 def _error(body: Mapping[str, str]) -> UserError:

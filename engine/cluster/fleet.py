@@ -108,10 +108,15 @@ class Fleet:
         self.on_slots()
 
     def start(self, held: Allocation, spec: StartWorker, listener: WorkerListener) -> None:
-        """Start the worker of an allocated slot."""
+        """Start the worker of an allocated slot; if that is lost by now, say so soon."""
         hosted = _Hosted(listener, held.task_manager)
         self._workers[spec.attempt_id, spec.slot] = hosted
-        self.task_managers[held.task_manager].peer.send(spec)
+        if self.slots.holds(held):
+            self.task_managers[held.task_manager].peer.send(spec)
+        else:
+            reason = f"task manager {held.task_manager} lost before the worker was started"
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._gone, spec.attempt_id, spec.slot, reason)
 
     def kill(self, attempt_id: str) -> None:
         """Kill the workers of an attempt; each is then reported as gone."""
@@ -237,6 +242,7 @@ class Fleet:
             # When we were asleep ourselves (a laptop's lid), their beats still wait to be read.
             late = max(0.0, now - checked - CHECK_S)
             checked = now
+            self.store.catch_up()
             await processes.end(self._silent(now, late))
 
     def _silent(self, now: float, late: float) -> list[ProcessRow]:

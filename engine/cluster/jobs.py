@@ -14,11 +14,12 @@ import logging
 import secrets
 import shutil
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from engine.checkpoint.compatibility import RestoreReport, check_restore
 from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.restore import load_manifest
+from engine.checkpoint.restore import check_files, load_manifest
 from engine.clock import now_ms
 from engine.cluster.artifacts import Artifacts, Built, load_plan, settings_of
 from engine.cluster.deployment import Surroundings
@@ -31,7 +32,6 @@ from engine.cluster.store import JobRow
 from engine.errors import HeadwaterError
 from engine.graph.plan import Plan
 from engine.rest.errors import Conflict, job_not_found
-from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import RunRequest
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,8 @@ class Jobs:
             self._masters[row.job_id] = master
         for master in self.masters:
             master.recover()
+            if master.life.status.terminal:
+                self._on_end(master)
 
     async def submit(self, request: RunRequest) -> str:
         """Accept a job and start it. Raises as `EngineService.run`."""
@@ -95,12 +97,12 @@ class Jobs:
             built = await self._artifacts.build(request.program, folder)
             row = await self._row(job_id, request, built)
             master = self._master(row, built.plan)
+            self._around.store.add_job(row)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         finally:
             self._submitting.discard(job_id)
-        self._around.store.add_job(row)
         self._masters[job_id] = master
         master.start()
         return job_id
@@ -140,8 +142,7 @@ class Jobs:
         )
 
     def _on_end(self, master: JobMaster) -> None:
-        if master.life.status is JobStatus.FINISHED:
-            self.operations.on_finished(master.row.job_id)
+        self.operations.on_end(master.row.job_id, master.life.status)
 
     def _cancel(self, job_id: str) -> None:
         self.find(job_id).cancel()
@@ -152,9 +153,15 @@ async def check(
 ) -> tuple[Manifest, RestoreReport]:
     """Read a snapshot and compare it with a job. Raises RestoreError, StorageError."""
     manifest = await asyncio.to_thread(load_manifest, path)
+    await asyncio.to_thread(check_files, manifest, path)
     return manifest, check_restore(manifest, plan, allow_non_restored)
 
 
 def absolute(path: str) -> str:
     """The same place, whatever folder a process works in; addresses stay as they are."""
-    return path if "://" in path else str(Path(path).expanduser().absolute())
+    if "://" in path:
+        return path
+    folder = Path(path)
+    with suppress(RuntimeError):  # "~name" of nobody is a folder like any other
+        folder = folder.expanduser()
+    return str(folder.absolute())

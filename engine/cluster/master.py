@@ -102,6 +102,7 @@ class JobMaster:
             assert isinstance(body, dict)
             self.failures.append(failures.from_json(body))
         self.restarts = max(0, self._around.store.attempts(self.row.job_id) - 1)
+        self._work.start(self.snapshots.sweep())
         match self.life.status:
             case JobStatus.CANCELLING:
                 self._enter(JobStatus.CANCELED)

@@ -19,6 +19,7 @@ from engine.clock import now_ms
 from engine.cluster.store import OperationRow, Store
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.rest.errors import operation_not_found
+from engine.rest.model.jobs import JobStatus
 from engine.rest.model.operations import TriggerStatus
 
 
@@ -40,11 +41,11 @@ class Operations:
         self._cancel = cancel
 
     def begin(self, what: What, job_id: str | None, trigger_id: str | None) -> tuple[str, bool]:
-        """Return the operation's trigger id, and whether it is new."""
+        """Return the operation's trigger id, and whether it is new. Raises StorageError."""
         trigger_id = trigger_id or secrets.token_hex(16)
         if self._store.operation(trigger_id) is not None:
             return trigger_id, False
-        self._store.put_operation(OperationRow(trigger_id, job_id, what, now_ms()))
+        self._store.add_operation(OperationRow(trigger_id, job_id, what, now_ms()))
         return trigger_id, True
 
     def finish(
@@ -76,10 +77,27 @@ class Operations:
             row = self._store.operation(trigger_id)
             if row is not None and row.what == What.CANCEL and row.job_id is not None:
                 self._cancel(row.job_id)
-        # A stop is over when its job is: see `on_finished`.
+        # A stop is over when its job is: see `on_end`.
 
-    def on_finished(self, job_id: str) -> None:
-        """A job has FINISHED: so have the stops that ended it."""
+    def on_end(self, job_id: str, status: JobStatus) -> None:
+        """A job has ended: so have the stops that ended it, or that came too late to."""
+        if status is JobStatus.FINISHED:
+            self._on_finished(job_id)
+        for row in self._store.open_operations():
+            if row.job_id == job_id:
+                self.finish(row.trigger_id, failure=self._overtaken(row, status))
+
+    def _overtaken(self, row: OperationRow, status: JobStatus) -> str:
+        """Why an operation comes to nothing, and where its savepoint is, if there is one."""
+        point = self._store.recovery_point(row.job_id or "")
+        if row.what == What.STOP and point is not None and point.ends_job:
+            return (
+                f"{row.what} was overtaken: the job is {status}; its savepoint {point.path} is "
+                "complete, start a job from it to commit its output"
+            )
+        return f"{row.what} was given up: the job is {status}"
+
+    def _on_finished(self, job_id: str) -> None:
         point = self._store.recovery_point(job_id)
         stopped = point is not None and point.kind is SnapshotKind.SAVEPOINT
         for row in self._store.open_operations():

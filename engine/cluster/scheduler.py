@@ -76,6 +76,10 @@ class SlotPool:
             free[held.task_manager] -= 1
         return free
 
+    def holds(self, allocation: Allocation) -> bool:
+        """Whether a slot is still held; it is not when its task manager was lost meanwhile."""
+        return allocation in self._held
+
     def held_on(self, task_manager: str) -> Sequence[Allocation]:
         """Allocations on one task manager."""
         return [held for held in self._held if held.task_manager == task_manager]

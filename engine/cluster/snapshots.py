@@ -29,7 +29,7 @@ from engine.clock import now_ms
 from engine.cluster.background import Background
 from engine.cluster.store import SnapshotRow, Store
 from engine.elements import AfterBarrier, Barrier
-from engine.errors import HeadwaterError
+from engine.errors import HeadwaterError, StorageError
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan
 from engine.runtime import control
@@ -100,6 +100,19 @@ class JobSnapshots:
         for request in waiting.values():
             self._coordinator.request(request, now_ms())
         self._carry_out()
+
+    async def sweep(self) -> None:
+        """Delete checkpoints that a job manager had begun, and did not live to record."""
+        config, known = self.settings.config, self._store.snapshot_paths(self._job_id)
+        ours = {config.folder(id_).rpartition("/")[2]: id_ for id_ in range(1, self._next_id)}
+        try:
+            names = await asyncio.to_thread(open_folder(config.directory).children)
+        except HeadwaterError as error:
+            log.warning("%s", error)
+            return
+        for name in names:
+            if name in ours and config.folder(ours[name]) not in known:
+                await self._delete(config.folder(ours[name]))
 
     def request(self, request: SnapshotRequest) -> None:
         """Ask for a snapshot; while the job does not run, it waits until it does."""
@@ -175,7 +188,7 @@ class JobSnapshots:
     def _do(self, effect: effects.Effect, coordinator: Coordinator) -> None:
         match effect:
             case effects.SendBarrier(barrier):
-                self._send(barrier)
+                self._begin(barrier, coordinator)
             case effects.WriteManifest():
                 self._work.start(self._complete(effect, coordinator))
             case effects.NotifyComplete(checkpoint_id):
@@ -192,9 +205,17 @@ class JobSnapshots:
             case _:
                 assert_never(effect)
 
-    def _send(self, barrier: Barrier) -> None:
+    def _begin(self, barrier: Barrier, coordinator: Coordinator) -> None:
+        """Send a barrier, once it is sure that no later snapshot will ever have its id."""
         self._next_id = barrier.checkpoint_id + 1
-        self._store.reserve_checkpoint(self._job_id, self._next_id)
+        try:
+            self._store.reserve_checkpoint(self._job_id, self._next_id)
+        except StorageError as error:
+            coordinator.storage_failed(barrier.checkpoint_id, str(error), now_ms())
+        else:
+            self._send(barrier)
+
+    def _send(self, barrier: Barrier) -> None:
         self._barriers[barrier.checkpoint_id] = barrier
         self._listener.send(
             control.Trigger(
@@ -211,11 +232,11 @@ class JobSnapshots:
         checkpoint_id, folder = effect.checkpoint_id, effect.folder
         try:
             await asyncio.to_thread(write_manifest, effect.manifest, open_folder(folder))
+            self._store.add_snapshot(_row(self._job_id, self._barriers[checkpoint_id]))
         except HeadwaterError as error:
-            coordinator.manifest_failed(checkpoint_id, str(error), now_ms())
+            coordinator.storage_failed(checkpoint_id, str(error), now_ms())
         else:
-            barrier = self._barriers.pop(checkpoint_id)
-            self._store.add_snapshot(_row(self._job_id, barrier))
+            self._barriers.pop(checkpoint_id)
             coordinator.manifest_written(checkpoint_id, now_ms())
             self._work.start(self._retire())
         self._carry_out(coordinator)
@@ -223,7 +244,11 @@ class JobSnapshots:
     async def _retire(self) -> None:
         """Delete checkpoints that newer ones have replaced."""
         for row in self._store.replaced_checkpoints(self._job_id, self.settings.retained):
-            self._store.discard(self._job_id, row.checkpoint_id)
+            try:
+                self._store.discard(self._job_id, row.checkpoint_id)
+            except StorageError as error:
+                log.warning("%s", error)  # the next one will try again
+                return
             self.log.discarded(row.checkpoint_id)
             if await self._delete(row.path):
                 self._store.forget_snapshot(self._job_id, row.checkpoint_id)

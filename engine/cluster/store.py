@@ -8,24 +8,31 @@
     operations    savepoints, stops, checkpoints and disposals that clients poll by trigger id
     failures      why attempts failed
 
-Guarantee  every write is on disk when its method returns (WAL, synchronous=FULL): a checkpoint is
+Guarantee  a write is on disk when its method returns (WAL, synchronous=FULL): a checkpoint is
            recorded before any sink is told to commit it, even if the machine loses power.
 Order      one thread, the event loop's: each call is one short transaction.
+Errors     when the disk is full, StorageError from whatever a promise rests on: the caller gives
+           that one thing up. What only describes the past is kept in memory and written, in order,
+           as soon as there is room: a job must not stop because its diary cannot be written.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.connectors.contract import Json
 from engine.elements import SnapshotKind
-from engine.errors import ConfigError
+from engine.errors import ConfigError, StorageError
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 FAILURES_KEPT = 100
@@ -136,6 +143,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
         self._db.row_factory = sqlite3.Row
+        self._path = path
+        self._later: deque[tuple[str, tuple[object, ...]]] = deque()
+        """Writes for which there was no room yet."""
         self._db.executescript(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
         )
@@ -154,13 +164,43 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
+        self.catch_up()
         self._db.close()
+
+    def catch_up(self) -> None:
+        """Write what there was no room for, if there is now. To be called now and then."""
+        try:
+            self._write_late()
+        except sqlite3.Error as error:
+            log.debug("%s", error)
+
+    def _now(self, statement: str, values: tuple[object, ...]) -> None:
+        """Write what a promise rests on. Raises StorageError."""
+        try:
+            self._write_late()
+            self._db.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            msg = f"store {self._path} cannot be written: {error}; make room on its disk"
+            raise StorageError(msg) from error
+
+    def _soon(self, statement: str, values: tuple[object, ...]) -> None:
+        """Write at once if there is room, else later."""
+        self._later.append((statement, values))
+        try:
+            self._write_late()
+        except sqlite3.OperationalError as error:
+            log.warning("store %s: %d writes wait: %s", self._path, len(self._later), error)
+
+    def _write_late(self) -> None:
+        while self._later:
+            self._db.execute(*self._later[0])
+            self._later.popleft()
 
     # Artifacts.
 
     def add_artifact(self, artifact: Artifact) -> None:
         """Remember an uploaded file; the same content and name again only renews its date."""
-        self._db.execute(
+        self._now(
             "INSERT OR REPLACE INTO artifacts VALUES (?, ?, ?, ?)",
             (artifact.id, artifact.filename, artifact.uploaded_ms, artifact.size_bytes),
         )
@@ -177,13 +217,13 @@ class Store:
 
     def forget_artifact(self, artifact_id: str) -> None:
         """Remove an uploaded file from the list."""
-        self._db.execute("DELETE FROM artifacts WHERE artifact_id = ?", (artifact_id,))
+        self._now("DELETE FROM artifacts WHERE artifact_id = ?", (artifact_id,))
 
     # Jobs and attempts.
 
     def add_job(self, job: JobRow) -> None:
         """Remember a submitted job."""
-        self._db.execute(
+        self._now(
             "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (job.job_id, job.name, job.status, json.dumps(job.entered_ms), job.submitted_ms,
              job.folder, job.code, json.dumps(job.arguments), json.dumps(dict(job.settings)),
@@ -197,14 +237,14 @@ class Store:
 
     def set_status(self, job_id: str, status: JobStatus, entered: Mapping[JobStatus, int]) -> None:
         """Record the state of a job."""
-        self._db.execute(
+        self._soon(
             "UPDATE jobs SET status = ?, entered_ms = ? WHERE job_id = ?",
             (status, json.dumps(entered), job_id),
         )
 
     def reserve_checkpoint(self, job_id: str, next_id: int) -> None:
-        """Never use an id below `next_id` again, whatever happens."""
-        self._db.execute(
+        """Never use an id below `next_id` again, whatever happens. Raises StorageError."""
+        self._now(
             "UPDATE jobs SET next_checkpoint_id = max(next_checkpoint_id, ?) WHERE job_id = ?",
             (next_id, job_id),
         )
@@ -213,7 +253,7 @@ class Store:
         self, job_id: str, attempt_id: str, number: int, now_ms: int, restored_from: str | None
     ) -> None:
         """Record that a job is being deployed."""
-        self._db.execute(
+        self._soon(
             "INSERT INTO attempts VALUES (?, ?, ?, ?, ?)",
             (attempt_id, job_id, number, now_ms, restored_from),
         )
@@ -227,7 +267,7 @@ class Store:
 
     def add_process(self, process: ProcessRow) -> None:
         """Remember a process that must not outlive its purpose."""
-        self._db.execute(
+        self._soon(
             "INSERT OR REPLACE INTO processes VALUES (?, ?, ?)",
             (process.pid, process.created, process.what),
         )
@@ -238,13 +278,13 @@ class Store:
 
     def forget_process(self, pid: int) -> None:
         """A process is gone."""
-        self._db.execute("DELETE FROM processes WHERE pid = ?", (pid,))
+        self._soon("DELETE FROM processes WHERE pid = ?", (pid,))
 
     # Snapshots.
 
     def add_snapshot(self, row: SnapshotRow) -> None:
-        """Record a completed snapshot."""
-        self._db.execute(
+        """Record a completed snapshot. Raises StorageError."""
+        self._now(
             "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)",
             (row.job_id, row.checkpoint_id, row.kind, row.path, row.completed_ms, row.ends_job,
              row.discarded),
@@ -259,6 +299,11 @@ class Store:
         )
         return next((row for row in map(_snapshot, rows) if row.recoverable), None)
 
+    def snapshot_paths(self, job_id: str) -> set[str]:
+        """Where the snapshots of a job lie, as far as their files may still be there."""
+        rows = self._db.execute("SELECT path FROM snapshots WHERE job_id = ?", (job_id,))
+        return {str(row["path"]) for row in rows}
+
     def replaced_checkpoints(self, job_id: str, retained: int) -> Sequence[SnapshotRow]:
         """Checkpoints, never savepoints, older than the newest `retained` ones.
 
@@ -272,26 +317,26 @@ class Store:
 
     def discard(self, job_id: str, checkpoint_id: int) -> None:
         """Record that a checkpoint's files are about to be deleted: do not restore from it."""
-        self._db.execute(
+        self._now(
             "UPDATE snapshots SET discarded = 1 WHERE job_id = ? AND checkpoint_id = ?",
             (job_id, checkpoint_id),
         )
 
     def forget_snapshot(self, job_id: str, checkpoint_id: int) -> None:
         """The files of a snapshot are deleted."""
-        self._db.execute(
+        self._soon(
             "DELETE FROM snapshots WHERE job_id = ? AND checkpoint_id = ?", (job_id, checkpoint_id)
         )
 
     # Operations.
 
+    def add_operation(self, row: OperationRow) -> None:
+        """Record that an operation has begun. Raises StorageError."""
+        self._now(*_put_operation(row))
+
     def put_operation(self, row: OperationRow) -> None:
         """Record where an operation stands."""
-        self._db.execute(
-            "INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (row.trigger_id, row.job_id, row.what, row.requested_ms, row.done, row.location,
-             row.checkpoint_id, row.failure),
-        )  # fmt: skip
+        self._soon(*_put_operation(row))
 
     def operation(self, trigger_id: str) -> OperationRow | None:
         """One operation."""
@@ -307,11 +352,11 @@ class Store:
 
     def add_failure(self, job_id: str, at_ms: int, body: Json) -> None:
         """Record why an attempt failed; a job that restarts for ever keeps the newest ones."""
-        self._db.execute(
+        self._soon(
             "INSERT INTO failures (job_id, at_ms, body) VALUES (?, ?, ?)",
             (job_id, at_ms, json.dumps(body)),
         )
-        self._db.execute(
+        self._soon(
             "DELETE FROM failures WHERE job_id = ? AND id <= (SELECT id FROM failures"
             " WHERE job_id = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
             (job_id, job_id, FAILURES_KEPT),
@@ -353,3 +398,16 @@ def _snapshot(row: sqlite3.Row) -> SnapshotRow:
 
 def _operation(row: sqlite3.Row) -> OperationRow:
     return OperationRow(**(dict(row) | {"done": bool(row["done"])}))
+
+
+def _put_operation(row: OperationRow) -> tuple[str, tuple[object, ...]]:
+    return "INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (
+        row.trigger_id,
+        row.job_id,
+        row.what,
+        row.requested_ms,
+        row.done,
+        row.location,
+        row.checkpoint_id,
+        row.failure,
+    )

@@ -274,7 +274,7 @@ class Attempt:
         try:
             write_manifest(effect.manifest, self._storage.open(effect.folder))
         except StorageError as error:
-            self.coordinator.manifest_failed(effect.checkpoint_id, str(error), self._now_ms)
+            self.coordinator.storage_failed(effect.checkpoint_id, str(error), self._now_ms)
             return
         # A crash from here on restores this snapshot, although nobody was told of it.
         if effect.is_recoverable:

@@ -224,7 +224,7 @@ def test_too_many_failures_in_a_row_restart_the_job() -> None:
     job = Job(tolerable_failures=1)
     for checkpoint_id, fails in [(1, False), (2, True)]:
         job.tick(checkpoint_id * 100)
-        job.coordinator.manifest_failed(checkpoint_id, "no room", checkpoint_id * 100)
+        job.coordinator.storage_failed(checkpoint_id, "no room", checkpoint_id * 100)
         assert (FailJob in kinds(job.effects())) is fails
     assert job.coordinator.next_tick_ms is None
 

@@ -7,7 +7,8 @@ order of events can be had, without a process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from engine.cluster.restart import FixedDelay, RestartPolicy
 from engine.cluster.snapshots import SnapshotSettings
 from engine.cluster.store import JobRow, Store
 from engine.elements import AfterBarrier, Micros, SnapshotKind
+from engine.errors import StorageError
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, VertexPlan
 from engine.operators.source import SplitState
@@ -97,8 +99,7 @@ class Stage:
         )
 
     def on_end(self, master: JobMaster) -> None:
-        if master.life.status is JobStatus.FINISHED:
-            self.operations.on_finished(JOB)
+        self.operations.on_end(JOB, master.life.status)
 
     @property
     def status(self) -> JobStatus:
@@ -353,3 +354,83 @@ async def test_subtasks_of_an_attempt_that_failed_say_so(stage: Stage) -> None:
         TaskStatus.FAILED,
         TaskStatus.CANCELED,
     ]
+
+
+async def test_a_stop_that_a_cancel_overtakes_is_over_and_says_where_its_savepoint_is(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    trigger = stage.request(SnapshotKind.SAVEPOINT, AfterBarrier.STOP)
+    acknowledge(workers)
+    await until(lambda: bool(workers[0].of(control.Completed)))
+    stage.master.cancel()
+    for worker in workers:
+        stage.gone(worker)
+    await until(lambda: stage.status is JobStatus.CANCELED)
+    status = stage.operations.status(trigger, "savepoint", JOB)
+    assert status.done
+    assert "stop was overtaken: the job is CANCELED; its savepoint" in str(status.failure)
+
+
+async def test_a_task_manager_lost_while_the_snapshot_is_read_costs_one_attempt_not_the_job(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
+    stage.master.start()  # has its slots; the workers are started in the next turn of the loop
+    stage.fleet.on_gone(stage.task_manager)
+    await until(lambda: stage.master.waiting_for is not None)
+    stage.task_manager = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
+    await stage.running()
+    assert "lost before the worker was started" in stage.master.failures[0].message
+    stage.store.close()
+
+
+async def test_a_full_disk_fails_checkpoints_with_that_reason_and_the_job_runs_on(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    with no_room(stage.store):
+        with pytest.raises(StorageError, match=r"cannot be written: .*; make room on its disk"):
+            stage.request(SnapshotKind.CHECKPOINT)
+        request = SnapshotRequest("ab", SnapshotKind.CHECKPOINT)
+        stage.master.request(request)
+        failed = stage.master.snapshots.log.history().latest_failed
+        assert "could not be recorded: store" in str(failed and failed.failure)
+        assert workers[0].of(control.Trigger) == []
+        for worker in workers:
+            stage.gone(worker)
+        await until(lambda: len(stage.started()) == 4)
+    again = await stage.running(attempt=2)
+    stage.request(SnapshotKind.CHECKPOINT)
+    acknowledge(again)
+    await until(lambda: bool(again[0].of(control.Completed)))
+    (row,) = stage.store.jobs()
+    assert row.status is JobStatus.RUNNING
+
+
+async def test_a_checkpoint_that_a_killed_job_manager_did_not_record_is_deleted(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    for _ in range(2):
+        stage.request(SnapshotKind.CHECKPOINT)
+        if not workers[0].of(control.Completed):
+            acknowledge(workers)
+            await until(lambda: bool(workers[0].of(control.Completed)))
+    folder = stage.home / "checkpoints"
+    for name in ("chk-2", "chk-3", "mine"):
+        (folder / name).mkdir()
+
+    stage.fleet = Fleet(stage.store, lambda: stage.master.on_slots())
+    stage.master = stage.new_master()
+    stage.master.recover()
+    await until(lambda: not (folder / "chk-2").exists())
+    assert sorted(path.name for path in folder.iterdir()) == ["chk-1", "chk-3", "mine"]
+
+
+@contextmanager
+def no_room(store: Store) -> Iterator[None]:
+    """Let nothing be written to the store."""
+    store._db.execute("PRAGMA query_only=ON")
+    yield
+    store._db.execute("PRAGMA query_only=OFF")
