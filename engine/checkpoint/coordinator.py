@@ -56,6 +56,9 @@ class CheckpointConfig:
     min_pause_ms: int = 0
     tolerable_failures: int = 3
     """Failures in a row that do not restart the job: a short fault of storage is no reason to."""
+    patience_ms: int = 0
+    """Nor do more of them, before nothing has succeeded for so long: a full disk needs a person,
+    so a job that checkpoints five times a second should not restart within one because of it."""
 
     def folder(self, checkpoint_id: int) -> str:
         """Where a checkpoint lies."""
@@ -88,6 +91,7 @@ class Coordinator:
         self._pending: PendingSnapshot | None = None
         self._running = set(tasks_of(plan))
         self._failures = 0
+        self._failing_since_ms = now_ms
         self._due_ms = now_ms + (config.interval_ms or 0)
         self._stopped = False
         self._discarded: dict[int, str] = {}
@@ -272,9 +276,9 @@ class Coordinator:
         if pending.operation is not None:
             self._fail_operation(pending.operation.request.trigger_id, reason, failure)
         self._pause(now_ms)
-        self._judge(pending.barrier, reason, failure)
+        self._judge(pending.barrier, reason, failure, now_ms)
 
-    def _judge(self, barrier: Barrier, reason: FailureReason, failure: str) -> None:
+    def _judge(self, barrier: Barrier, reason: FailureReason, failure: str, now_ms: int) -> None:
         """Decide whether the job has to restart."""
         if not reason.counts:
             return
@@ -283,7 +287,11 @@ class Coordinator:
             self._fail_job(reason, failure)
         elif barrier.kind is SnapshotKind.CHECKPOINT:
             self._failures += 1
-            if self._failures > self._config.tolerable_failures:
+            if self._failures == 1:
+                self._failing_since_ms = now_ms
+            failing_ms = now_ms - self._failing_since_ms
+            patient = failing_ms < self._config.patience_ms
+            if self._failures > self._config.tolerable_failures and not patient:
                 self._fail_job(reason, failure)
 
     def _fail_job(self, reason: FailureReason, failure: str) -> None:

@@ -2,7 +2,7 @@
 
 execution.checkpointing.timeout                          60s
 execution.checkpointing.min-pause                        0
-execution.checkpointing.tolerable-failed-checkpoints     3
+execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
 restart-strategy.*                                       see restart.py
 """
@@ -20,6 +20,7 @@ from engine.graph.plan import Plan
 TIMEOUT = "execution.checkpointing.timeout"
 MIN_PAUSE = "execution.checkpointing.min-pause"
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
+PATIENCE_MS = 60_000
 RETAINED = "state.checkpoints.num-retained"
 
 
@@ -31,6 +32,8 @@ def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -
         timeout_ms=_milliseconds(settings, TIMEOUT, "60s"),
         min_pause_ms=_milliseconds(settings, MIN_PAUSE, "0s"),
         tolerable_failures=whole_number(settings, TOLERABLE, 3, least=0),
+        # Who asks for a number means that number; nobody else wants restarts for a full disk.
+        patience_ms=0 if TOLERABLE in settings else PATIENCE_MS,
     )
     return SnapshotSettings(config, whole_number(settings, RETAINED, 3, least=1))
 

@@ -229,6 +229,26 @@ def test_too_many_failures_in_a_row_restart_the_job() -> None:
     assert job.coordinator.next_tick_ms is None
 
 
+def test_failures_within_the_patience_do_not_restart_the_job() -> None:
+    job = Job(tolerable_failures=0, patience_ms=300)
+    for checkpoint_id, fails in [(1, False), (2, False), (3, False), (4, True)]:
+        job.tick(checkpoint_id * 100)
+        job.coordinator.storage_failed(checkpoint_id, "no room", checkpoint_id * 100)
+        assert (FailJob in kinds(job.effects())) is fails
+
+
+def test_patience_begins_anew_after_a_success() -> None:
+    job = Job(tolerable_failures=0, patience_ms=150)
+    for checkpoint_id in range(1, 12):
+        now_ms = checkpoint_id * 100
+        job.tick(now_ms)
+        if checkpoint_id % 2:
+            job.coordinator.storage_failed(checkpoint_id, "no room", now_ms)
+            assert FailJob not in kinds(job.effects())
+        else:
+            job.complete(checkpoint_id, now_ms)
+
+
 def test_a_completed_checkpoint_forgives_the_failures_before_it() -> None:
     job = Job(tolerable_failures=1)
     for checkpoint_id in range(1, 8):
