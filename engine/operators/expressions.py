@@ -70,6 +70,16 @@ def shortened(value: object, length: int = 200) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+def raised(error: BaseException, length: int = 400) -> str:
+    r"""What user code raised, in one line of a bounded length.
+
+    >>> raised(ValueError("not a number:\n  x"))
+    'raised ValueError: not a number: x'
+    """
+    text = " ".join(f"raised {type(error).__name__}: {error}".split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def user_columns(schema: Schema) -> list[str]:
     """The columns that are not reserved."""
     return [name for name in schema if name not in RESERVED_COLUMNS]

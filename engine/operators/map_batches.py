@@ -14,7 +14,7 @@ import polars as pl
 from engine.elements import RESERVED_COLUMNS
 from engine.errors import FunctionError, UserError
 from engine.operators.contract import Context, Operator
-from engine.operators.expressions import short_row
+from engine.operators.expressions import raised, short_row
 
 FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -40,9 +40,9 @@ class MapBatches(Operator):
             return self.function(frame)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             msg = (
-                f"map_batches {self.label!r} raised {type(error).__name__}: {error}: "
+                f"map_batches {self.label!r} {raised(error)}: "
                 f"first row of the batch {short_row(frame)}; fix the function"
             )
             raise FunctionError(msg) from error

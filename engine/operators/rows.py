@@ -15,7 +15,7 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, ROW_WATERMARK
 from engine.errors import FunctionError, UserError
-from engine.operators.expressions import HIDDEN_COLUMNS, shortened
+from engine.operators.expressions import HIDDEN_COLUMNS, raised, shortened
 
 Row = dict[str, Any]
 
@@ -57,10 +57,9 @@ class RowsOut:
             yield
         except UserError:
             raise
-        except Exception as error:
-            what = f"raised {type(error).__name__}: {error}"
+        except (Exception, SystemExit) as error:
             raise FunctionError(
-                self._fault(what, "fix the function or filter such rows")
+                self._fault(raised(error), "fix the function or filter such rows")
             ) from error
 
     def frame(self, source: pl.DataFrame) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from engine.checkpoint.restore import SubtaskRestore, read_restore
 from engine.checkpoint.snapshot import TaskSnapshot
 from engine.clock import monotonic, now_micros
 from engine.elements import MAX_TIME, MIN_TIME, Barrier, Micros
+from engine.errors import FunctionError
 from engine.graph.jobgraph import TaskId
 from engine.runtime.channels import CAPACITY
 from engine.runtime.mailbox import Mailbox
@@ -130,9 +131,16 @@ class Subtask:
                 self._loop(task)
             finally:
                 task.close()
+        except SystemExit as error:
+            what = f"sys.exit({error.code!r})"
+            msg = f"code of the job ended its thread: {what}; raise an error instead"
+            self._fail(FunctionError(msg))
         except Exception as error:  # noqa: BLE001 the edge of the subtask: everything is reported
-            operator = self._task.failed_operator if self._task else None
-            self._reports.failed(self.spec, operator, error)
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        operator = self._task.failed_operator if self._task else None
+        self._reports.failed(self.spec, operator, error)
 
     def _loop(self, task: Task) -> None:
         while True:

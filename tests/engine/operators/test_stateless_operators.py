@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import polars as pl
 import pytest
 
@@ -98,6 +100,23 @@ def test_a_frame_function_that_raises_names_itself():
     operator = MapBatches(lambda frame: 1 / 0, "divide", SCHEMA)
     with pytest.raises(FunctionError, match="map_batches 'divide' raised ZeroDivisionError"):
         sent_through(operator)
+
+
+def test_a_message_of_many_lines_becomes_one_that_still_shows_the_row():
+    def divide(row):
+        raise ValueError("no\nnumber\n" + "x" * 1_000)
+
+    with pytest.raises(FunctionError) as caught:
+        sent_through(MapRows(divide, "divide", SCHEMA))
+    assert "map 'divide' raised ValueError: no number xxx" in str(caught.value)
+    assert "row {'a'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("operator", [MapBatches, MapRows])
+def test_a_function_that_ends_its_process_is_one_that_raises(operator):
+    with pytest.raises(FunctionError, match="raised SystemExit: 5"):
+        sent_through(operator(lambda given: sys.exit(5), "leave", SCHEMA))
 
 
 def test_map_makes_one_row_of_each():

@@ -57,9 +57,9 @@ class NumbersReader(SplitReader):
 
 
 class Gate(Sink):
-    """Takes rows only while the test lets it; fails on the number 13 if it is told to."""
+    """Takes rows only while the test lets it; raises what it is told to on the number 13."""
 
-    def __init__(self, fails=False):
+    def __init__(self, fails=None):
         self.opened = threading.Event()
         self.rows: list[int] = []
         self.commits: queue.Queue = queue.Queue()
@@ -79,7 +79,7 @@ class GateWriter(SinkWriter):
     def write(self, frame):
         self._gate.opened.wait()
         if self._gate.fails and 13 in frame["n"]:
-            raise ZeroDivisionError("thirteen")
+            raise self._gate.fails
         self._gate.rows.extend(frame["n"].to_list())
 
     def prepare(self, checkpoint_id):
@@ -142,7 +142,7 @@ def graph(gate: Gate) -> JobGraph:
 
 @pytest.fixture
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    pair = Pair(Gate(fails=getattr(request, "param", False)))
+    pair = Pair(Gate(fails=getattr(request, "param", None)))
     yield pair
     pair.close()
 
@@ -202,10 +202,17 @@ def test_a_stop_that_is_aborted_lets_the_source_read_on(pair: Pair) -> None:
     assert pair.gate.rows == list(range(len(pair.gate.rows)))
 
 
-@pytest.mark.parametrize("pair", [True], indirect=True)
+@pytest.mark.parametrize("pair", [ZeroDivisionError("thirteen")], indirect=True)
 def test_a_failure_names_its_task_and_operator(pair: Pair) -> None:
     pair.gate.opened.set()
     assert take(pair.heard.ends, 1) == [("failed", SINK, "gate", "thirteen")]
+
+
+@pytest.mark.parametrize("pair", [SystemExit(5)], indirect=True)
+def test_code_that_exits_is_a_failure_too(pair: Pair) -> None:
+    pair.gate.opened.set()
+    sentence = "code of the job ended its thread: sys.exit(5); raise an error instead"
+    assert take(pair.heard.ends, 1) == [("failed", SINK, "gate", sentence)]
 
 
 def take(items: queue.Queue, count: int) -> list:
