@@ -28,5 +28,3 @@ export function readJson(id, fallback) {
   const node = document.getElementById(id);
   return node ? JSON.parse(node.textContent) : fallback;
 }
-
-export const calm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
