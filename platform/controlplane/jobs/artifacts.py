@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import tempfile
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -45,13 +46,18 @@ def store(filename: str, content: bytes) -> Artifact:
 
 
 def safe_name(filename: str) -> str:
-    """The name without folders and odd characters; it must end in .py."""
+    """The name without folders and odd characters; it must end in .py.
+
+    Engines take Latin letters only: of others the accents go, and a name without any becomes `job`.
+    """
     last = PurePosixPath(PureWindowsPath(filename).name).name
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", last.removesuffix(SUFFIX)).strip("._-")
-    if not last.endswith(SUFFIX) or not stem:
+    if not last.endswith(SUFFIX) or last == SUFFIX:
         msg = f"the job file must be a Python file: got {last[:80]!r}; choose one that ends in .py"
         raise invalid(msg, FIELD)
-    return f"{stem[:80]}{SUFFIX}"
+    plain = unicodedata.normalize("NFKD", last.removesuffix(SUFFIX))
+    latin = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", latin).strip("._-")
+    return f"{stem[:80] or 'job'}{SUFFIX}"
 
 
 def _check_size(name: str, size: int) -> None:
@@ -70,7 +76,10 @@ def _check_syntax(name: str, content: bytes) -> None:
         where = f" in line {error.lineno}" if error.lineno else ""
         msg = f"{name} cannot be read: {error.msg}{where}; correct it and upload it again"
         raise invalid(msg, FIELD) from None
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError):  # these come without words of their own
+        msg = f"{name} cannot be read: its code is nested too deeply; choose a Python source file"
+        raise invalid(msg, FIELD) from None
+    except ValueError as error:
         msg = f"{name} cannot be read: {error}; choose a Python source file"
         raise invalid(msg, FIELD) from None
 

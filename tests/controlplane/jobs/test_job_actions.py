@@ -103,6 +103,8 @@ def test_a_file_is_never_run_when_it_is_checked(team, alice, lab, tmp_path):
         ("flights.py", b"", "is empty"),
         ("flights.py", b"\x00\x01", "cannot be read"),
         ("flights.py", b"\xff\xfe\xfa", "cannot be read"),
+        ("flights.py", b"-" * 100_000 + b"1", "nested too deeply"),
+        ("flights.py", b"x" + b".a" * 100_000, "nested too deeply"),
         ("flights.py", b"#" * (16 * 1024 * 1024 + 1), "is too large: 16,777,217 bytes"),
     ],
 )
@@ -119,6 +121,9 @@ def test_files_that_are_no_jobs_are_refused(flights, alice, filename, content, s
         ("C:\\jobs\\sensors.py", "sensors.py"),
         ("my job (2).py", "my_job_2.py"),
         ("x" * 300 + ".py", "x" * 80 + ".py"),
+        ("<img src=x>.py", "img_src_x.py"),
+        ("Flüge.py", "Fluge.py"),
+        ("日本語.py", "job.py"),
     ],
 )
 def test_a_file_name_keeps_no_folders_and_no_odd_characters(given, kept):
