@@ -16,13 +16,14 @@ pages = get_asgi_application()  # loads the apps, which the imports below need
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from django.urls import path  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier  # noqa: E402
+from django.urls import path, re_path  # noqa: E402
 
 from controlplane.live.consumer import LiveConsumer  # noqa: E402
 from controlplane.live.origin import SameOrigin  # noqa: E402
 
-socket = AuthMiddlewareStack(URLRouter([path("ws/", LiveConsumer.as_asgi())]))
+sockets = [path("ws/", LiveConsumer.as_asgi()), re_path("", WebsocketDenier.as_asgi())]
+socket = AuthMiddlewareStack(URLRouter(sockets))
 application = ProtocolTypeRouter(
     {"http": pages, "websocket": AllowedHostsOriginValidator(SameOrigin(socket))}
 )

@@ -47,6 +47,10 @@ SIGNED_OUT = 4401
 NOT_UNDERSTOOD = 4400
 
 
+class _HungUp(Exception):
+    """The browser is gone: nothing can be said to it any more."""
+
+
 class LiveConsumer(AsyncWebsocketConsumer):
     """One tab."""
 
@@ -55,7 +59,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     recheck_s = 15.0
 
     async def connect(self) -> None:
-        """Greet, and start the writer."""
+        """Start the writer, which greets."""
         self.subscriptions: dict[str, Subscription] = {}
         self.wanted: dict[str, int | None] = {}
         self.wake = asyncio.Event()
@@ -66,9 +70,6 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.close(SIGNED_OUT)
             return
         self.user = await database_sync_to_async(User.objects.get)(pk=user.pk)
-        await self._say(
-            {"k": "hello", "ts": now_ms(), "user": self.user.get_username(), "build": _build()}
-        )
         self.writer = asyncio.create_task(self._write())
 
     async def disconnect(self, code: int) -> None:
@@ -111,12 +112,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self._write_for_ever()
         except asyncio.CancelledError:
             raise
+        except _HungUp:  # `disconnect` is on its way
+            return
         except Exception:  # the page must not look live with a dead writer: end the socket
             log.exception("live: the writer of a socket failed")
             await self.close(1011)
             raise
 
     async def _write_for_ever(self) -> None:
+        await self._say(
+            {"k": "hello", "ts": now_ms(), "user": self.user.get_username(), "build": _build()}
+        )
         clock = asyncio.get_running_loop().time
         tick, beat, recheck = (clock() + s for s in (self.tick_s, self.heartbeat_s, self.recheck_s))
         while True:
@@ -235,8 +241,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 await self.channel_layer.group_discard(name, self.channel_name)
 
     async def _say(self, message: Payload | None) -> None:
-        if message is not None:
-            await self.send(json.dumps(message, separators=(",", ":"), allow_nan=False))
+        if message is None:
+            return
+        text = json.dumps(message, separators=(",", ":"), allow_nan=False)
+        try:
+            await self.send(text)
+        except OSError as error:  # ASGI's word for a closed connection
+            raise _HungUp from error
 
 
 async def _in_thread(function: Any, *args: Any) -> Any:
@@ -250,7 +261,7 @@ def _request(text: str | None) -> tuple[str, dict[str, int | None]] | None:
         return None
     try:
         message = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # too deep for the parser
         return None
     match message:
         case {"op": "sub", "topics": dict(topics)}:

@@ -12,6 +12,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import AnonymousUser, User
 
 from controlplane.access.models import Membership, Team
+from controlplane.asgi import application as site
 from controlplane.backends.models import Cluster
 from controlplane.jobs.models import Job
 from controlplane.live import topics
@@ -45,11 +46,11 @@ def jobs(db):
 
 
 @asynccontextmanager
-async def tab(name):
+async def tab(name, application=None):
     """One open socket of a person; of nobody without a name."""
     user = await User.objects.aget(username=name) if name else AnonymousUser()
     scope = {"type": "websocket", "path": "/ws/", "headers": [], "user": user}
-    communicator = ApplicationCommunicator(FastConsumer.as_asgi(), scope)
+    communicator = ApplicationCommunicator(application or FastConsumer.as_asgi(), scope)
     await communicator.send_input({"type": "websocket.connect"})
     assert (await communicator.receive_output(timeout=3))["type"] == "websocket.accept"
     yield communicator
@@ -181,7 +182,8 @@ async def test_a_slow_browser_gets_the_newest_values_in_few_messages(jobs):
 
 
 @pytest.mark.parametrize(
-    "text", ["no json", "[]", '{"op": "sub"}', '{"op": "sub", "topics": []}', "x" * 20_000]
+    "text",
+    ["no json", "[]", '{"op": "sub"}', '{"op": "sub", "topics": []}', "x" * 20_000, "[" * 16_000],
 )
 async def test_what_is_not_of_the_protocol_ends_the_socket(jobs, text):
     async with tab("alice") as alice:
@@ -208,3 +210,33 @@ async def test_closing_a_tab_leaves_no_task_behind(jobs):
         await subscribe(alice, topics.job(jobs[0].pk))
         await hear(alice, "snap")
     assert asyncio.all_tasks() <= before
+
+
+@pytest.mark.parametrize("unheard", ["hello", "snap"])
+async def test_a_browser_that_hung_up_is_no_fault_of_ours(jobs, caplog, unheard):
+    lost = asyncio.Event()
+
+    async def behind_a_cut_line(scope, receive, send):
+        async def say_or_fail(message):
+            if f'"k":"{unheard}"' in message.get("text", ""):
+                lost.set()
+                raise ConnectionResetError
+            await send(message)
+
+        await FastConsumer.as_asgi()(scope, receive, say_or_fail)
+
+    async with tab("alice", behind_a_cut_line) as alice:
+        await subscribe(alice, topics.job(jobs[0].pk))
+        await asyncio.wait_for(lost.wait(), 3)
+    assert "the writer of a socket failed" not in caplog.text
+
+
+async def test_a_socket_at_another_address_is_denied(db):
+    scope = {
+        "type": "websocket",
+        "path": "/other/",
+        "headers": [(b"origin", b"http://testserver"), (b"host", b"testserver")],
+    }
+    communicator = ApplicationCommunicator(site, scope)
+    await communicator.send_input({"type": "websocket.connect"})
+    assert (await communicator.receive_output(timeout=3))["type"] == "websocket.close"
