@@ -36,6 +36,11 @@ class LineServer:
         self._redis = client
         self._listeners: set[asyncio.StreamWriter] = set()
 
+    @property
+    def listening(self) -> int:
+        """How many are connected."""
+        return len(self._listeners)
+
     async def serve(self) -> None:
         """Run until cancelled."""
         server = await asyncio.start_server(self._hold, HOST, self._port)
@@ -49,8 +54,8 @@ class LineServer:
         try:
             while await reader.read(4_096):
                 pass
-        except OSError:
-            pass
+        except (OSError, asyncio.CancelledError):
+            pass  # it is gone, or we end: streams of Python 3.11 would report that as a fault
         finally:
             self._listeners.discard(writer)
             writer.close()
@@ -79,7 +84,7 @@ class LineServer:
         while True:
             with suppress(RedisError, OSError):
                 await self._redis.set(
-                    listeners_key(self._port), len(self._listeners), ex=LISTENERS_SECONDS
+                    listeners_key(self._port), self.listening, ex=LISTENERS_SECONDS
                 )
             await asyncio.sleep(RETRY_S)
 

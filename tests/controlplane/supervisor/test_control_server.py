@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+import socket
+from contextlib import ExitStack, asynccontextmanager, suppress
 
 import pytest
 import redis.asyncio as aioredis
@@ -80,3 +81,23 @@ def test_nobody_hears_a_line_when_no_server_runs(redis_url):
 def test_what_is_no_single_line_is_refused(redis_url, line):
     with pytest.raises(ValueError, match="one line of 1 to 1000 characters"):
         send_line(redis_url, 1, line)
+
+
+def test_it_ends_without_a_fault_while_somebody_listens():
+    faults, port = [], choose(20_000, "--port", search=True, used=set())
+
+    async def end_while_somebody_listens(hangs_up):
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, fault: faults.append(fault))
+        async with aioredis.Redis.from_url("unix:///nowhere") as client:
+            server = LineServer(port, client)
+            serving = loop.create_task(server.serve())
+            while not server.listening:
+                await asyncio.sleep(0.01)
+                with suppress(ConnectionRefusedError):
+                    hangs_up.enter_context(socket.create_connection((HOST, port)))
+            serving.cancel()
+
+    with ExitStack() as hangs_up:
+        asyncio.run(end_while_somebody_listens(hangs_up))
+    assert not faults
