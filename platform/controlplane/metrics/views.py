@@ -5,6 +5,7 @@
     Content-Encoding: gzip           lines are kept; or the request itself cannot be used
                                 401  no token, or not the one
                                 413  more than 16 MiB of text
+                                415  packed with anything but gzip
 
 Needs    HEADWATER_POINTS_TOKEN_SHA256: without it every token is refused.
 Guarantee  points are on disk when the answer is on its way.
@@ -95,8 +96,12 @@ def _text(request: HttpRequest) -> str:
         raise _too_large()
     # Not request.body: its bound (2 MiB) is meant for forms.
     raw = request.read(MAX_TEXT_BYTES + 1)
-    if request.headers.get("Content-Encoding", "identity") == "gzip":
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    if encoding == "gzip":
         raw = _gunzip(raw)
+    elif encoding != "identity":
+        message = f"the body is packed with {encoding[:20]!r}: send it as it is, or with gzip"
+        raise _Refusal(415, "invalid", message)
     if len(raw) > MAX_TEXT_BYTES:
         raise _too_large()
     try:

@@ -91,3 +91,11 @@ def test_a_torn_gzip_body_is_refused(store, body):
 
 def test_a_body_that_is_no_text_is_refused(store):
     assert post(b"m f=\xff").status_code == 400
+
+
+def test_a_body_that_is_packed_otherwise_is_refused_and_not_taken_for_text(store):
+    answer = post(b"m f=1 1", Content_Encoding="br")
+
+    assert answer.status_code == 415
+    assert "packed with 'br'" in answer.json()["message"]
+    assert values(store) == []
