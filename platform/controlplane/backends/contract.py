@@ -45,7 +45,7 @@ class EngineJob:
     tasks_running: int
     tasks_total: int
     failure: str = ""
-    """Why it failed, in one sentence."""
+    """Why it failed, or why it restarts, in one sentence."""
     waiting_for: str = ""
     """Why it does not run yet, in one sentence."""
     plan: Mapping[str, Any] = field(default_factory=dict)

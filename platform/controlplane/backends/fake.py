@@ -4,6 +4,7 @@
     engine.fail("start", EngineAway("…"))    the next call of `start` fails before it does anything
     engine.drop_answer("start")              the next call works, but its answer is lost
     engine.crash_job(id, "disk is full")     the job fails
+    engine.keep_restarting(id, "no disk")    the job fails over and over
     engine.forget_triggers()                 as when a job manager restarts
 
 Order    nothing happens by itself: a job comes up and a savepoint completes after a fixed number of
@@ -13,6 +14,7 @@ Order    nothing happens by itself: a job comes up and a savepoint completes aft
 from __future__ import annotations
 
 import ast
+import sys
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -114,6 +116,12 @@ class FakeEngine:
         """Let a job fail."""
         job = self.jobs[engine_job_id]
         job.status = replace(job.status, state="FAILED", tasks_running=0, failure=sentence)
+
+    def keep_restarting(self, engine_job_id: str, sentence: str) -> None:
+        """Let a job fail and start again, over and over."""
+        job = self.jobs[engine_job_id]
+        job.status = replace(job.status, state="RESTARTING", tasks_running=0, failure=sentence)
+        job.looks_until_up = sys.maxsize
 
     def forget_triggers(self) -> None:
         """Lose every trigger id, as a job manager does when it restarts."""

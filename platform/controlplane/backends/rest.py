@@ -85,12 +85,17 @@ class RestBackend:
             )
 
     def job(self, engine_job_id: str) -> EngineJob:
-        """State, tasks, plan, and why it failed."""
+        """State, tasks, plan, and why it failed or restarts."""
         with _asking(UnknownJob):
             detail = self._quick.job(engine_job_id)
-            failed = detail.state == "FAILED"
-            failure = self._quick.job_result(engine_job_id).failure if failed else None
-        return _job(detail, failure or "")
+            return _job(detail, self._failure_of(detail))
+
+    def _failure_of(self, detail: JobDetail) -> str:
+        if detail.state == "FAILED":
+            return self._quick.job_result(detail.id).failure or ""
+        if detail.state == "RESTARTING":
+            return next((one.sentence for one in self._quick.job_failures(detail.id, 1)), "")
+        return ""
 
     def cancel(self, engine_job_id: str) -> None:
         """Cancel."""

@@ -142,7 +142,7 @@ def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -
         replay,
         event_ms=sample.replay_ms,
         live_ms=sample.live_ms,
-        delay_ms=found.gap_ms,
+        delay_ms=None if found.gap_ms is None else max(0, found.gap_ms),
         speed=found.speed,
         rate=rate,
         pct=progress.percent(epoch_ms(replay.event_time_start), sample),

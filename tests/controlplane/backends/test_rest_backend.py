@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
@@ -10,6 +12,7 @@ from controlplane.backends.errors import EngineAway, EngineRefused, UnknownJob, 
 from controlplane.backends.rest import RestBackend, event_time
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
+from engine.rest.model.jobs import JobStatus
 from engine.testing.fake_service import FakeService
 from engine.testing.in_memory import InMemory
 
@@ -100,6 +103,14 @@ def test_cancelling_twice_does_no_harm(engine, started):
     engine.cancel(JOB)
 
     assert engine.job(JOB).state in {"CANCELLING", "CANCELED"}
+
+
+def test_a_job_that_failed_or_restarts_says_why(engine, started, service):
+    assert engine.job(JOB).failure == ""
+    service.fail(JOB, "row 7 cannot be parsed")
+    assert "row 7 cannot be parsed" in engine.job(JOB).failure
+    service.known[JOB] = replace(service.known[JOB], status=JobStatus.RESTARTING, failure=None)
+    assert "row 7 cannot be parsed" in engine.job(JOB).failure
 
 
 def test_what_the_engine_does_not_know_is_told_apart(engine, started):

@@ -97,6 +97,19 @@ def test_a_job_that_dies_while_it_starts_is_reported(flights, alice, engine, dri
     assert operation.error == "flights did not start: no module named flightdata"
 
 
+def test_a_job_that_restarts_over_and_over_says_why(flights, alice, engine, drive):
+    def spoil(point: str) -> None:
+        for engine_job_id in engine.jobs:
+            engine.keep_restarting(engine_job_id, "snapshot file slices-0.parquet is altered")
+
+    operation = drive(actions.deploy(flights, alice), spoil)
+
+    assert operation.error == (
+        "gave up after 120 s: flights is RESTARTING (snapshot file slices-0.parquet is altered), "
+        "0 of 2 tasks run"
+    )
+
+
 def test_an_engine_that_is_away_for_a_while_is_asked_again(flights, alice, engine, drive):
     for _ in range(3):
         engine.fail("start", EngineAway("engine at fake://lab cannot be reached"))

@@ -11,6 +11,8 @@ from controlplane.backends.errors import EngineRefused
 from controlplane.jobs import actions as jobs
 from controlplane.jobs import lifecycle as runs
 from controlplane.jobs.models import Run, RunState
+from controlplane.live import topics
+from controlplane.live.queries import latest
 from controlplane.operations import runner
 from controlplane.operations.models import Operation
 from controlplane.replay.actions import abandon_replay, record_sample, start_replay
@@ -140,6 +142,14 @@ def test_samples_become_speed_eta_and_a_line_of_the_chart(replay, clock):
         clock.now + timedelta(seconds=236 * 3_600 / 3_599 - 1), abs=timedelta(seconds=1)
     )
     assert len(replay.history) == 5
+
+
+def test_a_replay_that_is_ahead_is_not_behind(replay, clock, django_capture_on_commit_callbacks):
+    ahead = replay.event_time_start + timedelta(hours=2)
+    with django_capture_on_commit_callbacks(execute=True):
+        record_sample(replay, clock(), ahead, replay.event_time_start, 0)
+
+    assert latest(topics.replay(replay.pk))["delay_ms"] == 0
 
 
 def test_it_is_caught_up_after_three_samples_without_pending_rows(replay, clock):

@@ -86,7 +86,8 @@ def waiting_text(job: EngineJob) -> str:
     """Why it is not up yet."""
     if job.waiting_for:
         return f"{job.name} {job.waiting_for}"
-    return f"{job.name} is {job.state}, {job.tasks_running} of {job.tasks_total} tasks run"
+    reason = f" ({job.failure})" if job.failure else ""
+    return f"{job.name} is {job.state}{reason}, {job.tasks_running} of {job.tasks_total} tasks run"
 
 
 def record_up(context: Context) -> None:
