@@ -220,7 +220,8 @@ class JobMaster:
         assert deployment is not None
         attempt = deployment.attempt
         finished = attempt.finishing
-        await self.snapshots.end(FailureReason.JOB_ENDED if finished else FailureReason.TASK_LOST)
+        restarts = not finished and self.life.status is JobStatus.RESTARTING
+        await self.snapshots.end(FailureReason.TASK_LOST if restarts else FailureReason.JOB_ENDED)
         self._deployment = None
         self._sweep(attempt)
         if finished:

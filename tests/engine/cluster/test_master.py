@@ -297,7 +297,8 @@ async def test_a_cancelled_job_has_ended_when_its_workers_are_gone(stage: Stage)
     for worker in workers:
         stage.gone(worker)
     await until(lambda: stage.status is JobStatus.CANCELED)
-    assert stage.operations.status(waiting, "savepoint", JOB).failure is not None
+    failure = stage.operations.status(waiting, "savepoint", JOB).failure
+    assert failure == "savepoint 1 failed, the job ended before the snapshot was complete"
     assert len(stage.started()) == 2
 
 
