@@ -41,6 +41,9 @@ SILENCE_S = 10.0
 WORKER_SILENCE_S = 20.0
 """A worker reports once a second, unless native code keeps the interpreter: allow for that."""
 
+START_SILENCE_S = 60.0
+"""A worker that starts imports the job's modules before it speaks; then it is stopped or stuck."""
+
 CHECK_S = 1.0
 
 
@@ -79,9 +82,11 @@ class _Hosted:
 
     listener: WorkerListener
     task_manager: str
+    heard: float
+    """On the monotonic clock."""
     process: ProcessRow | None = None
-    heard: float | None = None
-    """On the monotonic clock; None until it has said something about its work."""
+    speaks: bool = False
+    """It has said something about its work."""
 
 
 @dataclass(slots=True)
@@ -109,7 +114,7 @@ class Fleet:
 
     def start(self, held: Allocation, spec: StartWorker, listener: WorkerListener) -> None:
         """Start the worker of an allocated slot; if that is lost by now, say so soon."""
-        hosted = _Hosted(listener, held.task_manager)
+        hosted = _Hosted(listener, held.task_manager, monotonic())
         self._workers[spec.attempt_id, spec.slot] = hosted
         if self.slots.holds(held):
             self.task_managers[held.task_manager].peer.send(spec)
@@ -159,7 +164,7 @@ class Fleet:
             case WorkerHello(attempt_id, slot, _):
                 hosted = self._workers.get((attempt_id, slot))
                 if hosted is not None:
-                    hosted.heard = monotonic()
+                    hosted.heard, hosted.speaks = monotonic(), True
                     hosted.listener.on_worker_message(slot, message)
 
     def on_gone(self, peer: Peer) -> None:
@@ -253,10 +258,9 @@ class Fleet:
             if now - state.heard > SILENCE_S and state.process is not None:
                 silent.append(state.process)
         for hosted in self._workers.values():
-            if hosted.heard is None or hosted.process is None:
-                continue
             hosted.heard += late
-            if now - hosted.heard > WORKER_SILENCE_S:
+            allowed = WORKER_SILENCE_S if hosted.speaks else START_SILENCE_S
+            if now - hosted.heard > allowed and hosted.process is not None:
                 silent.append(hosted.process)
         for process in silent:
             log.warning("%s (process %d) is silent; ending it", process.what, process.pid)

@@ -7,6 +7,7 @@ order of events can be had, without a process.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +17,9 @@ import pytest
 from engine.checkpoint.coordinator import CheckpointConfig
 from engine.checkpoint.effects import SnapshotRequest
 from engine.checkpoint.manifest import OperatorPart, SubtaskSnapshot
+from engine.clock import monotonic
 from engine.cluster.deployment import Surroundings
-from engine.cluster.fleet import Fleet
+from engine.cluster.fleet import START_SILENCE_S, Fleet
 from engine.cluster.job import JobLife
 from engine.cluster.master import JobMaster
 from engine.cluster.operations import Operations, What
@@ -407,6 +409,15 @@ async def test_a_full_disk_fails_checkpoints_with_that_reason_and_the_job_runs_o
     await until(lambda: bool(again[0].of(control.Completed)))
     (row,) = stage.store.jobs()
     assert row.status is JobStatus.RUNNING
+
+
+async def test_a_worker_that_never_speaks_is_silent_too(stage: Stage) -> None:
+    await until(lambda: len(stage.started()) == 2)
+    spec = stage.started()[0]
+    stage.task_manager.say(control.WorkerStarted(spec.attempt_id, spec.slot, os.getpid()))
+    now = monotonic()
+    assert stage.fleet._silent(now + START_SILENCE_S - 1, 0) == []
+    assert [row.pid for row in stage.fleet._silent(now + START_SILENCE_S + 1, 0)] == [os.getpid()]
 
 
 async def test_a_checkpoint_that_a_killed_job_manager_did_not_record_is_deleted(
