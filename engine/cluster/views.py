@@ -13,7 +13,7 @@ from engine.cluster.fleet import Fleet, TaskManagerState
 from engine.cluster.master import JobMaster
 from engine.elements import Micros
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import VertexPlan
+from engine.graph.plan import Plan, VertexPlan
 from engine.rest.model.cluster import Slot, TaskManagerInfo
 from engine.rest.model.jobs import (
     JobDetails,
@@ -128,20 +128,31 @@ def _watermark(numbers: Mapping[str, float], name: str) -> Micros | None:
 
 
 def job_progress(master: JobMaster) -> JobProgress:
-    """How far a job is in event time."""
+    """How far a job is in event time; unknown until every subtask that reads has reported."""
     attempt = master.attempt
-    sources = tuple(_source(vertex, attempt) for vertex in master.plan.sources)
+    sources = tuple(source_progress(vertex, attempt) for vertex in master.plan.sources)
     marks = [s.watermark for s in sources if s.watermark is not None and not s.finished]
     marks = marks or [s.watermark for s in sources if s.watermark is not None]
     reports = [] if attempt is None else [t.metrics_ms for t in attempt.tasks.values()]
     return JobProgress(
         at_ms=max((at for at in reports if at is not None), default=now_ms()),
-        position=min(marks, default=None),
+        position=min(marks, default=None) if _all_reported(master.plan, attempt) else None,
         sources=sources,
     )
 
 
-def _source(vertex: VertexPlan, attempt: Attempt | None) -> SourceProgress:
+def _all_reported(plan: Plan, attempt: Attempt | None) -> bool:
+    sources = {vertex.id for vertex in plan.sources}
+    tasks = {} if attempt is None else attempt.tasks
+    return not any(
+        task.metrics_ms is None and not task.input_ended
+        for id_, task in tasks.items()
+        if id_.vertex in sources
+    )
+
+
+def source_progress(vertex: VertexPlan, attempt: Attempt | None) -> SourceProgress:
+    """How far one source is. Of several subtasks the slowest counts, so all must be known."""
     operator = vertex.operators[0]
     ids = [TaskId(vertex.id, index) for index in range(vertex.parallelism)]
     tasks = [] if attempt is None else [attempt.tasks[id_] for id_ in ids]
@@ -150,11 +161,12 @@ def _source(vertex: VertexPlan, attempt: Attempt | None) -> SourceProgress:
     pending = [task.metrics.get("pendingRecords") for task in tasks]
     known = [rows for rows in pending if rows is not None]
     newest = [_watermark(task.metrics, "newestEventTime") for task in tasks]
+    silent = any(task.metrics_ms is None for task in reading)
     return SourceProgress(
         uid=operator.uid,
         name=operator.name,
         vertex_id=vertex.id,
-        watermark=min((mark for mark in marks if mark is not None), default=None),
+        watermark=None if silent else min((m for m in marks if m is not None), default=None),
         newest=max((time for time in newest if time is not None), default=None),
         pending_rows=int(sum(known)) if known and len(known) == len(pending) else None,
         finished=bool(tasks) and not reading,
