@@ -8,6 +8,7 @@ HEADWATER_ENGINE_URL      REST address of the embedded cluster
 HEADWATER_TRUSTED_ORIGINS comma-separated origins whose pages may post here, besides our own
 HEADWATER_HTTPS           1 when a proxy in front speaks HTTPS: cookies become Secure
 HEADWATER_DEBUG           1 shows tracebacks in pages
+HEADWATER_DEMO_SPEED      multiple of real time of the demo's flights; default a day a second
 """
 
 from __future__ import annotations

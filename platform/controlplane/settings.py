@@ -19,6 +19,8 @@ HEADWATER_REDIS_URL = os.environ.get(
     "HEADWATER_REDIS_URL", f"unix://{HEADWATER_HOME / 'run' / 'redis.sock'}"
 )
 
+HEADWATER_DEMO_SPEED = int(os.environ.get("HEADWATER_DEMO_SPEED", "86400"))
+
 SECRET_KEY = environment.secret_key(HEADWATER_HOME)
 DEBUG = environment.flag("HEADWATER_DEBUG")
 ALLOWED_HOSTS = environment.words("HEADWATER_ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])

@@ -29,8 +29,10 @@ class DemoJob:
     note: str
 
 
-def demo_jobs(examples: Path, home: Path, now: datetime, control_port: int) -> list[DemoJob]:
-    """The examples whose files are there."""
+def demo_jobs(
+    examples: Path, home: Path, now: datetime, control_port: int, flights_speed: int
+) -> list[DemoJob]:
+    """The examples whose files are there; flights are played at a multiple of real time."""
     began = now.replace(microsecond=0).isoformat()
     found = [
         DemoJob(
@@ -38,9 +40,13 @@ def demo_jobs(examples: Path, home: Path, now: datetime, control_port: int) -> l
             examples / "flights.py",
             {
                 "parallelism": 2,
-                "arguments": ["--anchor", began, "--output", str(home / "output" / "flights")],
+                "arguments": [
+                    *("--anchor", began),
+                    *("--speed", str(flights_speed)),
+                    *("--output", str(home / "output" / "flights")),
+                ],
             },
-            "a year of flights from New York, a day each second",
+            "a year of flights from New York",
         ),
         DemoJob(
             "sensors",

@@ -40,7 +40,7 @@ def test_again_it_changes_only_the_engines_address(db):
 
 def test_the_demo_jobs_are_deployed_once(db, engine, tmp_path):
     admin, team, _ = bootstrap("fake://lab")
-    jobs = demo_jobs(EXAMPLES, tmp_path, NOW, control_port=9_999)
+    jobs = demo_jobs(EXAMPLES, tmp_path, NOW, control_port=9_999, flights_speed=86_400)
 
     assert deploy_demo(jobs, team, admin) == ["flights", "sensors"]
     assert deploy_demo(jobs, team, admin) == []
@@ -50,7 +50,7 @@ def test_the_demo_jobs_are_deployed_once(db, engine, tmp_path):
 
 def test_every_later_run_of_a_demo_job_sees_the_same_stream(db, engine, tmp_path):
     admin, team, _ = bootstrap("fake://lab")
-    deploy_demo(demo_jobs(EXAMPLES, tmp_path, NOW, 0), team, admin)
+    deploy_demo(demo_jobs(EXAMPLES, tmp_path, NOW, 0, 86_400), team, admin)
 
     for job in Job.objects.all():
         arguments = job.settings["arguments"]
@@ -58,7 +58,7 @@ def test_every_later_run_of_a_demo_job_sees_the_same_stream(db, engine, tmp_path
 
 
 def test_examples_that_are_not_there_are_left_out(tmp_path):
-    assert demo_jobs(tmp_path, tmp_path, NOW, 0) == []
+    assert demo_jobs(tmp_path, tmp_path, NOW, 0, 86_400) == []
 
 
 def test_the_command_prints_a_link_that_logs_in_once(db, client, capsys):

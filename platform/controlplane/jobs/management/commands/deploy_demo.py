@@ -27,6 +27,7 @@ class Command(BaseCommand):
             settings.HEADWATER_HOME,
             timezone.now(),
             default_port(),
+            settings.HEADWATER_DEMO_SPEED,
         )
         fresh = deploy_demo(jobs, team, admin)
         named = ", ".join(fresh)
