@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from django import forms
 
+from controlplane.snapshots.actions import MAX_MINUTES
+
 FILE_WANTED = "choose a job file that ends in .py"
 
 
@@ -60,7 +62,7 @@ class ScheduleForm(forms.Form):
 
     every_minutes = forms.FloatField(
         min_value=0.1,
-        max_value=43_200,
+        max_value=MAX_MINUTES,
         error_messages={
             "required": "say how many minutes lie between two savepoints",
             "invalid": "minutes must be a number, such as 30 or 0.5",

@@ -74,8 +74,10 @@ def sentence(text: str) -> str:
 
 @register.filter
 def verdict(text: str) -> str:
-    """What a restore check says of an operator, without naming it again."""
+    """What a restore check says of an operator, without naming it or its outcome again."""
     subject, colon, rest = str(text).partition(": ")
+    if rest == "restored":
+        return ""
     return sentence(rest if colon and subject.startswith("operator ") else text)
 
 

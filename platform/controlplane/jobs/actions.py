@@ -135,7 +135,9 @@ def send_control(job: Job, actor: User, line: str) -> int:
     require(actor, job, Role.OPERATOR)
     port = settings_from(job.settings).control_port
     if not port:
-        msg = f"{job.name} has no control stream: set control_port to the port that it reads from"
+        msg = (
+            f"job {job.name} has no control stream: set control_port to the port that it reads from"
+        )
         raise Refused(409, "no_control", msg)
     try:
         heard = send_line(conf.HEADWATER_REDIS_URL, port, line)

@@ -88,7 +88,7 @@ def _make_room(kind: Kind, scope: str, actor: User | None, now: datetime) -> Non
 
 def _busy(running: Operation) -> Refused:
     msg = (
-        f"{running.job.name} is busy: {running.kind.replace('_', ' ')} is under way "
+        f"job {running.job.name} is busy: {running.kind.replace('_', ' ')} is under way "
         f"since {running.created_at:%H:%M:%S} UTC; wait for it to end"
     )
     return Refused(409, "busy", msg, {"operation": str(running.pk)})
@@ -119,5 +119,5 @@ def _create(
                 not_before=now,
             )
     except IntegrityError:
-        msg = f"{job.name} is busy: another operation began just now; wait for it to end"
+        msg = f"job {job.name} is busy: another operation began just now; wait for it to end"
         raise conflict(msg) from None

@@ -47,7 +47,7 @@ def start_replay(
         if earlier := _earlier(job, idempotency_key):
             return earlier
         if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
-            msg = f"{job.name} has {MAX_OPEN} replays going on: abandon one first"
+            msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
         replay = _create(job, actor, savepoint, version, subtasks)
         params = {"replay": replay.pk, "version": version.pk, "savepoint": savepoint.pk}

@@ -83,7 +83,7 @@ def add_schedule(
     require(actor, job, Role.OPERATOR)
     check_interval(every_minutes)
     if job.schedules.count() >= MAX_SCHEDULES:
-        msg = f"{job.name} has {MAX_SCHEDULES} schedules already: delete one first"
+        msg = f"job {job.name} has {MAX_SCHEDULES} schedules already: delete one first"
         raise conflict(msg)
     first = (now or timezone.now()) + timedelta(minutes=every_minutes)
     schedule = SavepointSchedule.objects.create(

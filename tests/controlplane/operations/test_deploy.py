@@ -94,7 +94,7 @@ def test_a_job_that_dies_while_it_starts_is_reported(flights, alice, engine, dri
 
     operation = drive(actions.deploy(flights, alice), crash)
 
-    assert operation.error == "flights did not start: no module named flightdata"
+    assert operation.error == "job flights did not start: no module named flightdata"
 
 
 def test_a_job_that_restarts_over_and_over_says_why(flights, alice, engine, drive):
@@ -105,8 +105,8 @@ def test_a_job_that_restarts_over_and_over_says_why(flights, alice, engine, driv
     operation = drive(actions.deploy(flights, alice), spoil)
 
     assert operation.error == (
-        "gave up after 120 s: flights is RESTARTING (snapshot file slices-0.parquet is altered), "
-        "0 of 2 tasks run"
+        "gave up after 120 s: job flights is RESTARTING "
+        "(snapshot file slices-0.parquet is altered), 0 of 2 tasks run"
     )
 
 
@@ -146,7 +146,7 @@ def test_a_job_without_slots_says_what_it_waits_for_and_may_still_come_up(
     operation = drive(actions.deploy(flights, alice))
 
     run = flights.runs.get()
-    assert operation.error == "gave up after 120 s: flights waits for 1 slots, 0 free"
+    assert operation.error == "gave up after 120 s: job flights waits for 1 slots, 0 free"
     assert run.state == RunState.INITIALIZING
     flights.refresh_from_db()
     assert flights.desired_state == Job.Desired.RUNNING

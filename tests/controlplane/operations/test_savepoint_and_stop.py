@@ -80,7 +80,7 @@ def test_a_savepoint_waits_until_every_task_runs(running, alice, engine, drive):
         texts.append(operation.text)
 
     drive(operation, watch)
-    assert "flights is CREATED, 0 of 2 tasks run; a savepoint needs all of them" in texts
+    assert "job flights is CREATED, 0 of 2 tasks run; a savepoint needs all of them" in texts
     assert Savepoint.objects.get().status == Savepoint.Status.COMPLETED
 
 

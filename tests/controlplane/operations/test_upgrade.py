@@ -85,7 +85,7 @@ def test_a_version_that_dies_at_once_is_withdrawn_before_the_old_one_runs_again(
 
     operation = drive(actions.upgrade(running, alice, version_2), crash_new_code)
 
-    assert operation.error == "flights did not start: division by zero in operator daily"
+    assert operation.error == "job flights did not start: division by zero in operator daily"
     running_now = [job for job in engine.jobs.values() if job.status.state == "RUNNING"]
     assert [job.request.artifact_id.endswith("_flights.py") for job in running_now] == [True]
 

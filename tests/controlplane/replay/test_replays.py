@@ -91,7 +91,7 @@ def test_one_that_finds_no_slots_is_taken_back(savepoint, version_2, alice, engi
     ended = drive(operation)
 
     replay.refresh_from_db()
-    assert ended.error == "gave up after 120 s: flights@r-1 waits for 4 slots, 1 free"
+    assert ended.error == "gave up after 120 s: job flights@r-1 waits for 4 slots, 1 free"
     assert replay.status == Replay.Status.FAILED
     assert engine.jobs[replay.run.engine_job_id].status.state == "CANCELED"
 

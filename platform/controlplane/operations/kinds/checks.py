@@ -17,7 +17,7 @@ def require_live_run(job: Job, to: str) -> Run:
     """The job's run. Raises Refused when it has none."""
     run = live_run(job)
     if run is None:
-        msg = f"{job.name} is not running: there is nothing to {to}; start it first"
+        msg = f"job {job.name} is not running: there is nothing to {to}; start it first"
         raise Refused(409, "not_running", msg)
     return run
 
@@ -25,7 +25,7 @@ def require_live_run(job: Job, to: str) -> Run:
 def require_no_live_run(job: Job) -> None:
     """Refuse a second run beside the first."""
     if run := live_run(job):
-        msg = f"{job.name} has a run already ({run.state}): stop it first, or upgrade it"
+        msg = f"job {job.name} has a run already ({run.state}): stop it first, or upgrade it"
         raise conflict(msg)
 
 

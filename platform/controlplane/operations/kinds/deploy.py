@@ -93,7 +93,7 @@ class Deploy(Kind):
         has_run = job.runs.filter(purpose=Run.Purpose.LIVE).exists()
         if savepoint is None and has_run and settings_from(job.settings).require_state:
             msg = (
-                f"{job.name} requires state, so it never starts empty: "
+                f"job {job.name} requires state, so it never starts empty: "
                 "choose a savepoint, or turn the setting off"
             )
             raise Refused(409, "require_state", msg, {"savepoint": msg})

@@ -120,7 +120,7 @@ class Upgrade(Kind):
         version = checks.require_version(job, params["version"])
         checks.require_usable(job, params.get("savepoint"))
         if run.version_id == version.pk:
-            msg = f"{job.name} runs version {version.number} already; choose another"
+            msg = f"job {job.name} runs version {version.number} already; choose another"
             raise Refused(409, "same_version", msg, {"version": msg})
 
     def begin(self, operation: Operation, now: datetime) -> None:

@@ -40,7 +40,7 @@ def await_end_of(context: Context, run: Run) -> Outcome:
     except UnknownJob:
         return Done({"ended": "LOST"})
     if not job.has_ended:
-        return Wait(f"{job.name} is {job.state}")
+        return Wait(f"job {job.name} is {job.state}")
     return Done({"ended": job.state, "end_reason": job.failure})
 
 

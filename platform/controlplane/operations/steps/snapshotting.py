@@ -22,7 +22,7 @@ def trigger(context: Context) -> Outcome:
     run = old_run_of(context.operation)
     job = context.engine.job(run.engine_job_id)
     if job.has_ended:
-        msg = f"{job.name} has ended ({job.state}): a savepoint needs a running job"
+        msg = f"job {job.name} has ended ({job.state}): a savepoint needs a running job"
         raise StepFailed(msg)
     if not job.is_up:
         return Wait(f"{waiting_text(job)}; a savepoint needs all of them")

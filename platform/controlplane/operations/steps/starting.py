@@ -75,7 +75,7 @@ def confirm(context: Context) -> Outcome:
     job = context.engine.job(run.engine_job_id)
     if job.state in {"FAILED", "CANCELED"}:
         reason = job.failure or "the engine gave no reason"
-        msg = f"{job.name} did not start: {reason}"
+        msg = f"job {job.name} did not start: {reason}"
         raise StepFailed(msg)
     if job.is_up or job.state == "FINISHED":
         return Done({"state": job.state, "plan": dict(job.plan), "up": True})
@@ -85,9 +85,11 @@ def confirm(context: Context) -> Outcome:
 def waiting_text(job: EngineJob) -> str:
     """Why it is not up yet."""
     if job.waiting_for:
-        return f"{job.name} {job.waiting_for}"
+        return f"job {job.name} {job.waiting_for}"
     reason = f" ({job.failure})" if job.failure else ""
-    return f"{job.name} is {job.state}{reason}, {job.tasks_running} of {job.tasks_total} tasks run"
+    return (
+        f"job {job.name} is {job.state}{reason}, {job.tasks_running} of {job.tasks_total} tasks run"
+    )
 
 
 def record_up(context: Context) -> None:
