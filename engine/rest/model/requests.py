@@ -13,7 +13,7 @@ class ClaimMode(StrEnum):
     NO_CLAIM = "NO_CLAIM"
     """Its giver: the engine never deletes it."""
     CLAIM = "CLAIM"
-    """The engine: it may delete it once newer checkpoints exist."""
+    """The engine that runs the job. Flink knows it; ours refuses it."""
 
 
 @dataclass(frozen=True, slots=True)

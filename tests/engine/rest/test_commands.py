@@ -7,7 +7,6 @@ import base64
 import httpx
 import pytest
 
-from engine.rest.model.requests import ClaimMode
 from engine.testing.fake_service import FakeService
 from flink_captures import REQUESTS, capture, differences
 
@@ -155,7 +154,7 @@ async def test_a_run_request_arrives_whole(
         "parallelism": 3,
         "savepointPath": path,
         "allowNonRestoredOperators": ["daily"],
-        "claimMode": "CLAIM",
+        "claimMode": "NO_CLAIM",
         "flinkConfiguration": {"pipeline.name": "flights@r-1", "retries": 2, "on": True},
     }
     assert (await http.post(f"/jars/{artifact}/run", json=body)).status_code == 200
@@ -169,7 +168,15 @@ async def test_a_run_request_arrives_whole(
     }
     assert request.savepoint_path == path
     assert request.allow_non_restored == frozenset({"daily"})
-    assert request.claim is ClaimMode.CLAIM
+
+
+async def test_a_snapshot_is_not_claimed(
+    http: httpx.AsyncClient, artifact: str, service: FakeService
+) -> None:
+    answer = await http.post(f"/jars/{artifact}/run", json={"claimMode": "CLAIM"})
+    assert answer.status_code == 400
+    assert "claimMode CLAIM is not supported" in answer.json()["errors"][0]
+    assert service.requests == []
 
 
 async def test_a_run_may_be_asked_for_in_the_query(
