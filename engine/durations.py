@@ -12,6 +12,9 @@ from decimal import Decimal
 from engine.elements import Micros
 from engine.errors import ConfigError
 
+Duration = str | timedelta | int
+"""What people may write; an int is microseconds."""
+
 _UNITS = {
     "us": 1,
     "ms": 1_000,
@@ -26,7 +29,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 _SHOWN = ("w", "d", "h", "m", "s", "ms", "us")
 
 
-def parse_duration(value: str | timedelta | int, subject: str = "duration") -> Micros:
+def parse_duration(value: Duration, subject: str = "duration") -> Micros:
     """Turn text, a timedelta or plain microseconds into microseconds. Raises ConfigError.
 
     >>> parse_duration("1h 30m"), parse_duration(timedelta(milliseconds=5))

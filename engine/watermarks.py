@@ -13,17 +13,14 @@ Source   Akidau et al., The Dataflow Model, VLDB 2015; Flink's BoundedOutOfOrder
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from engine.durations import format_duration, parse_duration
+from engine.durations import Duration, format_duration, parse_duration
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.errors import ConfigError, FunctionError
-
-Duration = str | timedelta | int
 
 UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """Units that an integer column of event time may have, in µs; nanoseconds are divided."""

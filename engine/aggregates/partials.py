@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from engine.aggregates.accumulators import Accumulator
-from engine.state.contract import SLICE_END
 
 ROWS = "partial.rows"
 """How many rows a fresh partial stands for: travels over the shuffle, is not kept in state."""
@@ -55,17 +54,25 @@ class Partials:
         }
 
     def of_rows(
-        self, frame: pl.DataFrame, slice_end: pl.Series, keys: Sequence[str]
+        self,
+        frame: pl.DataFrame,
+        slice_end: pl.Series,
+        keys: Sequence[str],
+        also: Sequence[pl.Series] = (),
     ) -> pl.DataFrame:
-        """Aggregate rows to one partial per key and slice, with the number of rows in `ROWS`."""
+        """Aggregate rows to one partial per key and slice, with the number of rows in `ROWS`.
+
+        `also`: more columns that rows of one partial agree in.
+        """
         values = self._values(frame)
         lifted = [
             column
             for name, accumulator in self._accumulators.items()
             for column in accumulator.lift(values[name])
         ]
-        rows = pl.DataFrame([*(frame.get_column(key) for key in keys), slice_end, *lifted])
-        return self._reduce(rows, [*keys, SLICE_END], {ROWS: pl.len().cast(pl.Int64)})
+        by = [*(frame.get_column(key) for key in keys), *also, slice_end]
+        rows = pl.DataFrame([*by, *lifted])
+        return self._reduce(rows, [column.name for column in by], {ROWS: pl.len().cast(pl.Int64)})
 
     def merge(
         self, frame: pl.DataFrame, by: Sequence[str], constant: Sequence[str]

@@ -3,9 +3,11 @@
     rows of a batch --slice by event time, group--> one partial per (key, slice) --> hash edge
 
 Shapes   in   rows with `event_time`
-         out  (key_group, keys…, slice_end, <partials>, partial.rows); late rows under "late"
-Late     a row is late when its own split's watermark had reached the end of its window, or when
-         this operator's had, which differs only after a split was idle.
+         out  (key_group, keys…, [partial.from,] slice_end, <partials>, partial.rows); the optional
+              column when some row counts later than its first window fires; late rows under "late"
+Late     a row is late when its own split's watermark had reached the end of its last window and
+         the allowed lateness, or when this operator's had, which differs only after a split was
+         idle.
 Cost     what crosses the shuffle is one row per key and slice of a batch, so a hot key costs no
          more than another.
 """
@@ -15,19 +17,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
 from engine.aggregates import Partials
-from engine.elements import EVENT_TIME, ROW_WATERMARK
+from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import short_row
+from engine.operators.horizons import Horizons
 from engine.state.contract import SLICE_END
-from engine.windows import Tumbling
+from engine.windows import Times
 
 LATE = "late"
 """The tag of rows that came after their window."""
+
+COUNTS_FROM = "partial.from"
+"""The horizon from which a straggler counts."""
 
 LATE_ROWS = "numLateRecordsDropped"
 """The counter of late rows: dropped, unless a side output takes them."""
@@ -38,39 +45,66 @@ class PartialAggregate(Operator):
 
     name: ClassVar[str] = "partial_aggregate"
 
-    def __init__(self, keys: Sequence[str], window: Tumbling, partials: Partials) -> None:
+    def __init__(self, keys: Sequence[str], horizons: Horizons, partials: Partials) -> None:
         self.keys = tuple(keys)
-        self.window = window
+        self.horizons = horizons
         self.partials = partials
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Set late rows aside, and gather the others per key and slice."""
-        ends = pl.Series(SLICE_END, self.window.slice_ends(frame.get_column(EVENT_TIME).to_numpy()))
-        late = self._late(frame, ends, ctx)
+        times = frame.get_column(EVENT_TIME).to_numpy()
+        ends = self.horizons.window.slice_ends(times)
+        marks = row_marks(frame, ctx.watermark)
+        if marks is None and ctx.watermark < ends.min():
+            self._emit(frame, ends, None, ctx)
+            return
+        counts_from = self.horizons.counts_from(
+            ends, np.full_like(ends, ctx.watermark) if marks is None else marks
+        )
+        late = counts_from > self.horizons.last(ends)
         if late.any():
             ctx.emit(frame.filter(late), LATE)
             ctx.count(LATE_ROWS, int(late.sum()))
-            frame, ends = frame.filter(~late), ends.filter(~late)
-        if frame.height:
-            partial = self._partial(frame, ends)
-            groups = key_groups(partial, self.keys, ctx.max_parallelism)
-            ctx.emit(partial.insert_column(0, groups))
+            frame, ends, counts_from = frame.filter(~late), ends[~late], counts_from[~late]
+        held = bool((counts_from > self.horizons.window.first_ends(ends)).any())
+        self._emit(frame, ends, counts_from if held else None, ctx)
 
-    def _late(self, frame: pl.DataFrame, ends: pl.Series, ctx: Context) -> pl.Series:
-        late = ends <= ctx.watermark
-        if ROW_WATERMARK not in frame.columns:
-            return late
-        # Null where a row is not behind its split at all.
-        own = (ends <= frame.get_column(ROW_WATERMARK)).fill_null(value=False)
-        return late | own
-
-    def _partial(self, frame: pl.DataFrame, ends: pl.Series) -> pl.DataFrame:
-        try:
-            return self.partials.of_rows(frame, ends, self.keys)
-        except pl.exceptions.PolarsError as error:
-            msg = f"aggregate failed: {error}: first row of the batch {short_row(frame)}"
-            raise FunctionError(msg) from error
+    def _emit(
+        self, frame: pl.DataFrame, ends: Times, counts_from: Times | None, ctx: Context
+    ) -> None:
+        if not frame.height:
+            return
+        also = [] if counts_from is None else [pl.Series(COUNTS_FROM, counts_from)]
+        partial = aggregated(self.partials, frame, pl.Series(SLICE_END, ends), self.keys, also)
+        groups = key_groups(partial, self.keys, ctx.max_parallelism)
+        ctx.emit(partial.insert_column(0, groups))
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
-        return {"keys": ", ".join(self.keys), "window": str(self.window)}
+        return {"keys": ", ".join(self.keys), "window": str(self.horizons)}
+
+
+def row_marks(frame: pl.DataFrame, watermark: Micros) -> Times | None:
+    """The watermark that each row is judged by; None when it is the operator's own for all."""
+    if ROW_WATERMARK not in frame.columns:
+        return None
+    # Null where a row is not behind its split at all. The operator's own watermark is above that of
+    # a row only after its split was idle.
+    own = frame.get_column(ROW_WATERMARK).fill_null(MIN_TIME).to_numpy()
+    marks: Times = np.maximum(own, np.int64(watermark))
+    return marks
+
+
+def aggregated(
+    partials: Partials,
+    frame: pl.DataFrame,
+    slice_end: pl.Series,
+    keys: Sequence[str],
+    also: Sequence[pl.Series],
+) -> pl.DataFrame:
+    """The partials of some rows. Raises FunctionError."""
+    try:
+        return partials.of_rows(frame, slice_end, keys, also)
+    except pl.exceptions.PolarsError as error:
+        msg = f"aggregate failed: {error}: first row of the batch {short_row(frame)}"
+        raise FunctionError(msg) from error

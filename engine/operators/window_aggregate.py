@@ -53,9 +53,7 @@ class WindowAggregate(Operator):
     @property
     def schema(self) -> dict[str, pl.DataType]:
         """Columns and types of the results."""
-        bounds = {WINDOW_START: _UTC, WINDOW_END: _UTC}
-        results = self.partials.result_types()
-        return {**self._slices.keys, **bounds, **results, EVENT_TIME: pl.Int64()}
+        return result_schema(self._slices.keys, self.partials)
 
     def open(self, ctx: Context) -> None:
         """Tell the state how partials merge."""
@@ -73,23 +71,12 @@ class WindowAggregate(Operator):
         """Fire every window that event time has passed."""
         ripe = self._runs(ctx).take_until(time)
         if ripe is not None:
-            ctx.emit(self._results(ripe))
+            ripe = ripe.sort(SLICE_END, *self.keys)
+            end = ripe.get_column(SLICE_END)
+            ctx.emit(results(ripe, self.keys, end - self.window.size, end, self.partials))
 
     def _runs(self, ctx: Context) -> RunsHandle:
         return cast("RunsHandle", ctx.state(self._slices))
-
-    def _results(self, ripe: pl.DataFrame) -> pl.DataFrame:
-        ripe = ripe.sort(SLICE_END, *self.keys)
-        end = ripe.get_column(SLICE_END)
-        return pl.DataFrame(
-            [
-                *(ripe.get_column(key) for key in self.keys),
-                (end - self.window.size).cast(_UTC).alias(WINDOW_START),
-                end.cast(_UTC).alias(WINDOW_END),
-                *self.partials.results(ripe),
-                (end - 1).alias(EVENT_TIME),
-            ]
-        )
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
@@ -98,3 +85,24 @@ class WindowAggregate(Operator):
             "window": str(self.window),
             "aggregates": str(self.partials),
         }
+
+
+def result_schema(keys: Mapping[str, pl.DataType], partials: Partials) -> dict[str, pl.DataType]:
+    """Columns and types of what windows give."""
+    bounds = {WINDOW_START: _UTC, WINDOW_END: _UTC}
+    return {**keys, **bounds, **partials.result_types(), EVENT_TIME: pl.Int64()}
+
+
+def results(
+    merged: pl.DataFrame, keys: Sequence[str], start: pl.Series, end: pl.Series, partials: Partials
+) -> pl.DataFrame:
+    """The results of merged partials, one window each."""
+    return pl.DataFrame(
+        [
+            *(merged.get_column(key) for key in keys),
+            start.cast(_UTC).alias(WINDOW_START),
+            end.cast(_UTC).alias(WINDOW_END),
+            *partials.results(merged),
+            (end - 1).alias(EVENT_TIME),
+        ]
+    )

@@ -52,3 +52,15 @@ class RunsHandle(ABC):
     @abstractmethod
     def take_until(self, time: Micros) -> pl.DataFrame | None:
         """Remove all slices with slice_end <= time; their merged rows, or None for none."""
+
+    @abstractmethod
+    def slice_ends(self) -> Sequence[int]:
+        """The ends of all slices that hold something, in order."""
+
+    @abstractmethod
+    def read(self, after: int, until: int) -> Sequence[pl.DataFrame]:
+        """The runs of slices with after < slice_end <= until, which stay; not merged."""
+
+    @abstractmethod
+    def drop_until(self, time: int) -> None:
+        """Remove all slices with slice_end <= time."""

@@ -83,6 +83,22 @@ class MemoryRuns(RunsHandle):
         runs = [run for end in ends for run in self._slices.pop(end)]
         return _merged(runs, self._merge, self._descriptor, slices=len(ends))
 
+    def slice_ends(self) -> Sequence[int]:
+        """The ends of all slices, in order."""
+        return tuple(self._ends)
+
+    def read(self, after: int, until: int) -> Sequence[pl.DataFrame]:
+        """The runs of some slices, by reference."""
+        lo, hi = bisect_right(self._ends, after), bisect_right(self._ends, until)
+        return [run for end in self._ends[lo:hi] for run in self._slices[end]]
+
+    def drop_until(self, time: int) -> None:
+        """Forget the slices up to a time."""
+        ripe = bisect_right(self._ends, time)
+        for end in self._ends[:ripe]:
+            del self._slices[end]
+        del self._ends[:ripe]
+
     def freeze(self) -> FrozenState:
         """References to all runs."""
         runs = [run for end in self._ends for run in self._slices[end]]

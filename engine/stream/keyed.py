@@ -6,20 +6,16 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from engine.aggregates import Aggregation, Partials
-from engine.elements import EVENT_TIME, RESERVED_COLUMNS
+from engine.elements import EVENT_TIME
 from engine.errors import GraphError
 from engine.functions import CoProcessFunction, KeyedProcessFunction
 from engine.graph.logical import Input
-from engine.operators.expressions import Schema, infer
 from engine.operators.key_by import KeyBy
 from engine.operators.keyed_process import CoProcess, KeyedProcess
-from engine.operators.partial_aggregate import LATE, PartialAggregate
-from engine.operators.window_aggregate import WINDOW_END, WINDOW_START, WindowAggregate
-from engine.state.contract import SLICE_END
 from engine.state.schema import TypeLike
 from engine.stream.stream import Stream
-from engine.windows import Tumbling
+from engine.stream.windowed import WindowedStream
+from engine.windows import SlicedWindows
 
 
 class KeyedStream:
@@ -34,7 +30,7 @@ class KeyedStream:
         """The key columns with their types."""
         return {key: self.stream.schema[key] for key in self.keys}
 
-    def window(self, window: Tumbling) -> WindowedStream:
+    def window(self, window: SlicedWindows) -> WindowedStream:
         """Gather the rows of each key in windows of event time."""
         if EVENT_TIME not in self.stream.schema:
             msg = (
@@ -42,7 +38,7 @@ class KeyedStream:
                 "pass watermarks=… to env.source, e.g. bounded_out_of_orderness('1s', 'time')"
             )
             raise GraphError(msg)
-        return WindowedStream(self, window)
+        return WindowedStream(self.stream, self.key_types, window)
 
     def connect(self, other: KeyedStream) -> ConnectedStreams:
         """Bring two streams together that are keyed alike."""
@@ -112,67 +108,6 @@ class ConnectedStreams:
         env = self.left.stream.env
         node = env.add(operator, inputs, uid, name, parallelism)
         return Stream(env, (Input(node),), result)
-
-
-class WindowedStream:
-    """The rows of each key, gathered in windows."""
-
-    def __init__(self, keyed: KeyedStream, window: Tumbling) -> None:
-        self.keyed = keyed
-        self.window = window
-
-    def agg(
-        self,
-        *,
-        uid: str | None = None,
-        name: str | None = None,
-        parallelism: int | None = None,
-        **aggregations: Aggregation,
-    ) -> Stream:
-        """Compute aggregates per key and window: keys, window_start, window_end, aggregates.
-
-        Side output "late": rows whose window had closed before they came.
-        """
-        source, keys = self.keyed.stream, self.keyed.key_types
-        self._check_names(aggregations)
-        values = _value_types(source.schema, aggregations)
-        partials = Partials(
-            {each: spec.accumulator(each, values[each]) for each, spec in aggregations.items()},
-            {each: spec.of for each, spec in aggregations.items()},
-        )
-        partial = PartialAggregate(list(keys), self.window, partials)
-        own = None if uid is None else f"{uid}.partial"
-        env = source.env
-        # Beside its input, whatever that is: what it saves is the traffic of the shuffle.
-        before = source.outputs[0].node.parallelism
-        early = env.add(partial, source.outputs, own, None, before)
-        whole = WindowAggregate(keys, self.window, partials)
-        node = env.add(whole, (Input(early, keys=self.keyed.keys),), uid, name, parallelism)
-        late = Stream(env, (Input(early, LATE),), source.schema)
-        return Stream(env, (Input(node),), whole.schema, {LATE: late})
-
-    def _check_names(self, aggregations: Mapping[str, Aggregation]) -> None:
-        if not aggregations:
-            msg = "agg computes nothing: got no aggregates; pass e.g. n=agg.count()"
-            raise GraphError(msg)
-        taken = {*self.keyed.keys, WINDOW_START, WINDOW_END, SLICE_END, *RESERVED_COLUMNS}
-        for name, aggregation in aggregations.items():
-            if name in taken:
-                msg = f"aggregate {name!r} has the name of another column; choose another"
-                raise GraphError(msg)
-            if not isinstance(aggregation, Aggregation):
-                msg = f"aggregate {name!r} is not one: got {aggregation!r}; pass e.g. agg.sum('x')"
-                raise GraphError(msg)
-
-
-def _value_types(
-    schema: Schema, aggregations: Mapping[str, Aggregation]
-) -> Mapping[str, pl.DataType]:
-    types = {}
-    for name, aggregation in aggregations.items():
-        made = infer(schema, [aggregation.of.alias(name)], f"aggregate {name!r}")
-        types[name] = made[name]
-    return types
 
 
 def _typed(keys: Mapping[str, pl.DataType]) -> str:

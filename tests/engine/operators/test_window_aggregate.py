@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine import agg, windows
 from engine.aggregates import Partials
 from engine.elements import MAX_TIME, MIN_TIME
+from engine.operators.horizons import horizons
 from engine.operators.partial_aggregate import PartialAggregate
 from engine.operators.window_aggregate import WindowAggregate
 from engine.testing.harness import OperatorHarness
@@ -45,7 +46,7 @@ class Job:
     """The partial aggregate before a shuffle to any number of window subtasks."""
 
     def __init__(self, parallelism=1, restored=(), watermark=MIN_TIME):
-        self.partial = OperatorHarness(PartialAggregate(["key"], WINDOW, PARTIALS))
+        self.partial = OperatorHarness(PartialAggregate(["key"], horizons(WINDOW), PARTIALS))
         self.partial.advance(watermark)
         self.subtasks = [
             OperatorHarness(
@@ -207,7 +208,9 @@ def test_a_hot_key_leaves_one_partial_per_batch_and_slice():
 
 def test_a_window_of_nothing_but_counts_needs_no_column():
     count = agg.count().accumulator("n", pl.Int32())
-    operator = PartialAggregate(["key"], WINDOW, Partials({"n": count}, {"n": agg.count().of}))
+    operator = PartialAggregate(
+        ["key"], horizons(WINDOW), Partials({"n": count}, {"n": agg.count().of})
+    )
     harness = OperatorHarness(operator)
     harness.push([{"key": "a", "event_time": 1}, {"key": "a", "event_time": 2}])
     assert harness.frames["main"][0]["n"].to_list() == [2]

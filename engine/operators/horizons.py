@@ -1,0 +1,111 @@
+"""Horizons: the points of event time at which windows give results, and what counts at each.
+
+    window end         end + every       end + 2·every …            end + allowed
+    |------------------|-----------------|--------------------------|
+    first result       again, when rows came that were late for     rows after this are late
+                       the result before
+
+A row counts in a result when its own row watermark is below the horizon: that depends on the row
+and its split only, so neither batches nor parallelism nor speed decide which result shows it first.
+
+Shapes   windows lie on a grid, and so do horizons. A row that some horizon must leave out is kept
+         under the grid point that it counts from, as a straggler; all others need no such mark.
+Source   Akidau et al., The Dataflow Model, VLDB 2015 (allowed lateness, refinements).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from engine.durations import Duration, format_duration, parse_duration
+from engine.elements import Micros
+from engine.errors import GraphError
+from engine.windows import SlicedWindows, Times
+
+
+@dataclass(frozen=True, slots=True)
+class Horizons:
+    """When windows fire. `allowed`: lateness; `every`: how often late rows fire windows again."""
+
+    window: SlicedWindows
+    allowed: Micros
+    every: Micros
+
+    @property
+    def grid(self) -> int:
+        """All horizons are whole multiples of this from the window's anchor."""
+        return gcd(self.window.step, self.every)
+
+    def counts_from(self, slice_ends: Times, marks: Times) -> Times:
+        """The first grid point above a mark, not before the first window of the slice ends.
+
+        Rows are late, for every window, when that `is_after` the last horizon.
+        """
+        first = self.window.first_ends(slice_ends)
+        # Bounded first: a mark may be the smallest or largest number there is.
+        marks = np.clip(marks, first - 1, self.last(slice_ends))
+        anchor = self.window.anchor
+        counts: Times = (marks - anchor) // self.grid * self.grid + self.grid + anchor
+        return counts
+
+    def last(self, slice_ends: Times) -> Times:
+        """The last horizon at which a slice is of use."""
+        return self.window.last_ends(slice_ends) + self.allowed
+
+    def firings(self, slice_end: int, since: int, until: int) -> set[tuple[int, int]]:
+        """(horizon, window end) of all first results with a slice: since < horizon <= until."""
+        step = self.window.step
+        lo = self.window.first_ends(slice_end)
+        if lo <= since:
+            lo += (since - lo) // step * step + step
+        hi = min(self.window.last_ends(slice_end), until)
+        return {(end, end) for end in range(lo, hi + 1, step)}
+
+    def late_firings(
+        self, slice_end: int, counts_from: int, since: int, until: int
+    ) -> set[tuple[int, int]]:
+        """(horizon, window end) of all results that a straggler is in as the news."""
+        found: set[tuple[int, int]] = set()
+        for _, end in self.firings(slice_end, since - self.allowed, until):
+            horizon = self.horizon(end, counts_from)
+            if since < horizon <= min(until, end + self.allowed):
+                found.add((horizon, end))
+        return found
+
+    def horizon(self, end: int, counts_from: int) -> int:
+        """The first horizon of a window that is not before a point."""
+        if counts_from <= end:
+            return end
+        return end + -((end - counts_from) // self.every) * self.every if self.every else 2**63
+
+    def __str__(self) -> str:
+        if not self.allowed:
+            return str(self.window)
+        again = f", again each {format_duration(self.every)}" if self.every < self.allowed else ""
+        return f"{self.window}, {format_duration(self.allowed)} late{again}"
+
+
+def horizons(
+    window: SlicedWindows, allowed: Duration = 0, every: Duration | None = None
+) -> Horizons:
+    """Check how late rows may be, and how often they fire windows again. Raises GraphError.
+
+    >>> from engine.windows import tumbling
+    >>> str(horizons(tumbling("1m"), "1h", every="10m"))
+    'tumbling 1m, 1h late, again each 10m'
+    """
+    allowed_us = parse_duration(allowed, "allowed lateness")
+    every_us = allowed_us if every is None else parse_duration(every, "every of allowed lateness")
+    if allowed_us < 0:
+        msg = f"allowed lateness is negative: got {allowed!r}; pass 0 or more"
+        raise GraphError(msg)
+    if allowed_us and (every_us <= 0 or allowed_us % every_us):
+        msg = (
+            f"allowed lateness is not a whole number of updates: got {allowed!r}, every {every!r}; "
+            "pass e.g. allowed_lateness('1h', every='10m')"
+        )
+        raise GraphError(msg)
+    return Horizons(window, allowed_us, every_us if allowed_us else Micros(0))

@@ -1,0 +1,145 @@
+"""Sliced aggregate: windows that share slices, or fire again for late rows.
+
+    on_batch       append partials to the runs of their slices, stragglers apart
+    on_watermark   for every horizon passed: merge the slices of the window, emit, keep them;
+                   drop the slices that no later horizon needs
+
+Shapes   in and out as `window_aggregate`. A result that is given again carries its horizon as
+         `row_watermark`: windows behind it judge it by that.
+Order    results leave sorted by (horizon, window_end, keys).
+Late     partials behind the last horizon of their slice, possible only after an input was idle, are
+         dropped and counted by the rows they stand for.
+Cost     a row costs what it costs in a tumbling window; a firing merges the window's slices.
+Source   Traub et al., Scotty: Efficient Window Aggregation, ICDE 2018 (slices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, cast
+
+import numpy as np
+import polars as pl
+
+from engine.aggregates import ROWS, Partials
+from engine.elements import MAX_TIME, ROW_WATERMARK, Micros
+from engine.operators.contract import Context, Operator
+from engine.operators.horizons import Horizons
+from engine.operators.partial_aggregate import COUNTS_FROM, LATE_ROWS
+from engine.operators.window_aggregate import result_schema, results
+from engine.state.contract import SLICE_END, StateDescriptor, StateKind
+from engine.state.handles import RunsHandle
+
+
+class SlicedAggregate(Operator):
+    """Merges the slices of each window when event time has passed a horizon of it."""
+
+    name: ClassVar[str] = "window_aggregate"
+
+    def __init__(
+        self, keys: Mapping[str, pl.DataType], horizons: Horizons, partials: Partials
+    ) -> None:
+        self.keys = tuple(keys)
+        self.horizons = horizons
+        self.partials = partials
+        self._slices = StateDescriptor("slices", StateKind.RUNS, dict(keys), partials.columns)
+        marked = {**keys, COUNTS_FROM: pl.Int64()}
+        self._stragglers = StateDescriptor("stragglers", StateKind.RUNS, marked, partials.columns)
+
+    @property
+    def states(self) -> Sequence[StateDescriptor]:
+        """The partials per slice; and those that some result of their slice leaves out."""
+        return (self._slices, self._stragglers)
+
+    @property
+    def schema(self) -> dict[str, pl.DataType]:
+        """Columns and types of the results."""
+        return result_schema(self._slices.keys, self.partials)
+
+    def open(self, ctx: Context) -> None:
+        """Tell the states how partials merge, and go on from the last horizon."""
+        for descriptor in self.states:
+            self._runs(ctx, descriptor).merge_with(self.partials.merge)
+        self._reached = ctx.watermark
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Keep partials of which some result is still to come."""
+        ends = frame.get_column(SLICE_END).to_numpy()
+        first = self.horizons.window.first_ends(ends)
+        counts_from = first
+        if COUNTS_FROM in frame.columns:
+            counts_from = frame.get_column(COUNTS_FROM).to_numpy()
+        if ctx.watermark >= counts_from.min(initial=MAX_TIME):
+            counts_from = np.maximum(
+                counts_from, self.horizons.counts_from(ends, np.full_like(ends, ctx.watermark))
+            )
+            late = counts_from > self.horizons.last(ends)
+            if late.any():
+                ctx.count(LATE_ROWS, int(frame.get_column(ROWS).filter(late).sum()))
+                frame, first, counts_from = frame.filter(~late), first[~late], counts_from[~late]
+        held = counts_from > first
+        if held.any():
+            marked = frame.with_columns(pl.Series(COUNTS_FROM, counts_from))
+            self._runs(ctx, self._stragglers).append(marked.filter(held))
+            frame = frame.filter(~held)
+        self._runs(ctx, self._slices).append(frame)
+
+    def on_watermark(self, time: Micros, ctx: Context) -> None:
+        """Give the results of every horizon that event time has passed."""
+        since, self._reached = self._reached, time
+        slices, stragglers = (self._runs(ctx, state) for state in self.states)
+        fired = [
+            self._result(horizon, end, slices, stragglers)
+            for horizon, end in self._firings(since, time, slices, stragglers)
+        ]
+        if fired:
+            ctx.emit(pl.concat(fired, how="diagonal"))
+        for runs in (slices, stragglers):
+            done = [end for end in runs.slice_ends() if self._last(end) <= time]
+            if done:
+                runs.drop_until(done[-1])
+
+    def _firings(
+        self, since: int, until: int, slices: RunsHandle, stragglers: RunsHandle
+    ) -> list[tuple[int, int]]:
+        """(horizon, window end) of every result that is due, in order."""
+        due: set[tuple[int, int]] = set()
+        for end in slices.slice_ends():
+            due |= self.horizons.firings(end, since, until)
+        for end in stragglers.slice_ends():
+            runs = pl.concat(stragglers.read(end - 1, end))
+            for counts_from in runs.get_column(COUNTS_FROM).unique().to_list():
+                due |= self.horizons.late_firings(end, counts_from, since, until)
+        return sorted(due)
+
+    def _result(
+        self, horizon: int, end: int, slices: RunsHandle, stragglers: RunsHandle
+    ) -> pl.DataFrame:
+        start = self.horizons.window.start(end)
+        held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in stragglers.read(start, end)]
+        runs = pl.concat([*slices.read(start, end), *(run.drop(COUNTS_FROM) for run in held)])
+        if horizon > end:
+            # Only the keys that have news: the others would say the same again.
+            news = pl.concat(held).filter(pl.col(COUNTS_FROM) > horizon - self.horizons.every)
+            runs = runs.join(news.select(self.keys).unique(), on=self.keys, how="semi")
+        merged = self.partials.merge(runs, self.keys, []).sort(self.keys)
+        bounds = [pl.Series([bound], dtype=pl.Int64) for bound in (start, end)]
+        started, ended = (bound.new_from_index(0, merged.height) for bound in bounds)
+        result = results(merged, self.keys, started, ended, self.partials)
+        if horizon == end:
+            return result
+        return result.with_columns(pl.lit(horizon, pl.Int64).alias(ROW_WATERMARK))
+
+    def _last(self, slice_end: int) -> int:
+        return self.horizons.window.last_ends(slice_end) + self.horizons.allowed
+
+    def _runs(self, ctx: Context, descriptor: StateDescriptor) -> RunsHandle:
+        return cast("RunsHandle", ctx.state(descriptor))
+
+    def describe(self) -> Mapping[str, str]:
+        """Short facts for people."""
+        return {
+            "keys": ", ".join(self.keys),
+            "window": str(self.horizons),
+            "aggregates": str(self.partials),
+        }
