@@ -104,7 +104,8 @@ class OutputTables:
         ]
         if not frames:
             return pl.DataFrame()
-        rows = pl.concat(frames)
+        # Row watermarks are there only when some row is behind.
+        rows = pl.concat(frames, how="diagonal")
         return rows.sort(rows.columns, nulls_last=True)
 
     def commit(self, committable: str) -> None:
