@@ -168,6 +168,32 @@ class Cumulative(SlicedWindows):
         return f"cumulative {sizes}{_offset(self.offset)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    """As long as rows of a key come less than `gap` apart; ends `gap` after the last one."""
+
+    gap: Micros
+
+    def slice_ends(self, event_times: Times) -> Times:
+        """Slices of one gap: two rows of a key in one slice are always in one session."""
+        return _floor(event_times, self.gap, 0) + np.int64(self.gap)
+
+    def __str__(self) -> str:
+        return f"session {format_duration(self.gap)}"
+
+
+def session(gap: Duration) -> Session:
+    """Windows that last as long as the rows of a key come less than `gap` apart.
+
+    A session covers [first row, last row + gap). A row exactly `gap` after another begins a new
+    one: the session before may have fired by then.
+
+    >>> str(session("30m"))
+    'session 30m'
+    """
+    return Session(_positive(gap, "session gap", "session('30m')"))
+
+
 def tumbling(size: Duration, offset: Duration = 0) -> Tumbling:
     """Fixed, gap-free windows.
 

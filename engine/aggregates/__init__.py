@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.aggregates.accumulators import Accumulator
 from engine.aggregates.declared import (  # written agg.sum, so they may be named as built-ins
     Aggregation,
     AggregationKind,
@@ -15,6 +16,7 @@ from engine.aggregates.partials import ROWS, Partials
 
 __all__ = [
     "ROWS",
+    "Accumulator",
     "Aggregation",
     "AggregationKind",
     "Partials",

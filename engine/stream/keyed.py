@@ -15,7 +15,7 @@ from engine.operators.keyed_process import CoProcess, KeyedProcess
 from engine.state.schema import TypeLike
 from engine.stream.stream import Stream
 from engine.stream.windowed import WindowedStream
-from engine.windows import SlicedWindows
+from engine.windows import Session, SlicedWindows
 
 
 class KeyedStream:
@@ -30,7 +30,7 @@ class KeyedStream:
         """The key columns with their types."""
         return {key: self.stream.schema[key] for key in self.keys}
 
-    def window(self, window: SlicedWindows) -> WindowedStream:
+    def window(self, window: SlicedWindows | Session) -> WindowedStream:
         """Gather the rows of each key in windows of event time."""
         if EVENT_TIME not in self.stream.schema:
             msg = (

@@ -6,19 +6,25 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from engine.aggregates import Aggregation, Partials
+from engine.aggregates import Accumulator, Aggregation, Partials
 from engine.durations import Duration
 from engine.elements import RESERVED_COLUMNS
 from engine.errors import GraphError
 from engine.graph.logical import Input
+from engine.operators.contract import Operator
 from engine.operators.expressions import Schema, infer
 from engine.operators.horizons import Horizons, horizons
 from engine.operators.partial_aggregate import COUNTS_FROM, LATE, PartialAggregate
+from engine.operators.session_aggregate import (
+    PartialSessions,
+    SessionAggregate,
+    session_partials,
+)
 from engine.operators.sliced_aggregate import SlicedAggregate
 from engine.operators.window_aggregate import WINDOW_END, WINDOW_START, WindowAggregate
 from engine.state.contract import SLICE_END
 from engine.stream.stream import Stream
-from engine.windows import SlicedWindows, Tumbling
+from engine.windows import Session, SlicedWindows, Tumbling
 
 
 class WindowedStream:
@@ -28,13 +34,13 @@ class WindowedStream:
         self,
         stream: Stream,
         keys: Mapping[str, pl.DataType],
-        window: SlicedWindows,
+        window: SlicedWindows | Session,
         late: Horizons | None = None,
     ) -> None:
         self.stream = stream
         self.keys = dict(keys)
         self.window = window
-        self._horizons = horizons(window) if late is None else late
+        self._late = late
 
     def allowed_lateness(
         self, allowed: Duration, *, every: Duration | None = None
@@ -46,6 +52,12 @@ class WindowedStream:
         are later than that go to the side output "late". The row's own split decides which of the
         results counts it first, so the same results come out at any speed and parallelism.
         """
+        if isinstance(self.window, Session):
+            msg = (
+                f"window {self.window} takes no allowed lateness: late rows could join sessions "
+                "that have fired; expect more disorder with bounded_out_of_orderness instead"
+            )
+            raise GraphError(msg)
         late = horizons(self.window, allowed, every)
         return WindowedStream(self.stream, self.keys, self.window, late)
 
@@ -65,25 +77,33 @@ class WindowedStream:
         source, keys = self.stream, self.keys
         self._check_names(aggregations)
         values = _value_types(source.schema, aggregations)
-        partials = Partials(
+        partial, whole = self._halves(
             {each: spec.accumulator(each, values[each]) for each, spec in aggregations.items()},
             {each: spec.of for each, spec in aggregations.items()},
         )
-        partial = PartialAggregate(list(keys), self._horizons, partials)
         own = None if uid is None else f"{uid}.partial"
         env = source.env
         # Beside its input, whatever that is: what it saves is the traffic of the shuffle.
         before = source.outputs[0].node.parallelism
         early = env.add(partial, source.outputs, own, None, before)
-        whole = self._whole(partials)
         node = env.add(whole, (Input(early, keys=tuple(keys)),), uid, name, parallelism)
         late = Stream(env, (Input(early, LATE),), source.schema)
         return Stream(env, (Input(node),), whole.schema, {LATE: late})
 
-    def _whole(self, partials: Partials) -> WindowAggregate | SlicedAggregate:
-        if isinstance(self.window, Tumbling) and not self._horizons.allowed:
-            return WindowAggregate(self.keys, self.window, partials)
-        return SlicedAggregate(self.keys, self._horizons, partials)
+    def _halves(
+        self, accumulators: Mapping[str, Accumulator], expressions: Mapping[str, pl.Expr]
+    ) -> tuple[Operator, WindowAggregate | SlicedAggregate | SessionAggregate]:
+        """What runs before the shuffle, and after it."""
+        partials = Partials(accumulators, expressions)
+        if isinstance(self.window, Session):
+            fragments = session_partials(accumulators, expressions)
+            early = PartialSessions(list(self.keys), self.window, fragments)
+            return early, SessionAggregate(self.keys, self.window, fragments, partials)
+        late = horizons(self.window) if self._late is None else self._late
+        partial = PartialAggregate(list(self.keys), late, partials)
+        if isinstance(self.window, Tumbling) and not late.allowed:
+            return partial, WindowAggregate(self.keys, self.window, partials)
+        return partial, SlicedAggregate(self.keys, late, partials)
 
     def _check_names(self, aggregations: Mapping[str, Aggregation]) -> None:
         if not aggregations:

@@ -48,6 +48,7 @@ def job(parallelism, output):
         return result
 
     declare("sliding", by_person.window(windows.sliding("2s", "500ms")))
+    declare("session", by_person.window(windows.session("1200ms")))
     day = by_person.window(windows.cumulative("4s", "1s", offset="500ms"))
     corrected = declare("corrected", day.allowed_lateness("1s", every="500ms"))
     again = corrected.with_columns(everyone=pl.lit(1)).key_by("everyone")
@@ -58,7 +59,7 @@ def job(parallelism, output):
     return env.graph()
 
 
-NAMES = ("sliding", "corrected")
+NAMES = ("sliding", "corrected", "session")
 TABLES = ("again", *NAMES, *(f"{name}-late" for name in NAMES))
 
 
