@@ -130,6 +130,11 @@ class ExactSum(Accumulator):
         parts = [*limbs, frame.get_column(self._special), rest]
         return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
 
+    def whole(self, frame: pl.DataFrame) -> list[int | None]:
+        """The exact sums in units of 2^-1074; None where they are not finite."""
+        limbs = [frame.get_column(limb) for limb in self._limbs]
+        return exact.whole(limbs, frame.get_column(self._special), frame.get_column(self._rest))
+
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         limbs = [frame.get_column(limb) for limb in self._limbs]
@@ -185,7 +190,7 @@ class Extreme(Accumulator):
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn the values of single rows into partial columns."""
-        return [_unsigned_zeros(values).cast(self._dtype).alias(self.name)]
+        return [unsigned_zeros(values).cast(self._dtype).alias(self.name)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
@@ -197,7 +202,7 @@ class Extreme(Accumulator):
         return frame.get_column(self.name)
 
 
-def _unsigned_zeros(values: pl.Series) -> pl.Series:
+def unsigned_zeros(values: pl.Series) -> pl.Series:
     """Make -0.0 into 0.0: equal values must not differ in their bits."""
     if not values.dtype.is_float():
         return values

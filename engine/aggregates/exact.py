@@ -29,7 +29,7 @@ _UNITS = (-96, -56, -16, 24)
 _LIMIT = 2.0**64
 _SPILL = 2**55
 """A top limb beyond this goes to the rest: the sum of 2^7 such limbs still fits into 63 bits."""
-_DEPTH = 1074
+DEPTH = 1074
 """Doubles are whole multiples of 2^-1074."""
 
 _Floats = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ def _spilled(
 ) -> tuple[pl.Series, npt.NDArray[np.int64]]:
     rests, kept = rest.to_list(), top.copy()
     for index in np.flatnonzero(np.abs(top) >= _SPILL).tolist():
-        high = int(top[index]) << (_DEPTH + _UNITS[-1])
+        high = int(top[index]) << (DEPTH + _UNITS[-1])
         rests[index] = _encode(high + _decode(rests[index]))
         kept[index] = 0
     return pl.Series(rests, dtype=pl.Binary), kept
@@ -107,20 +107,55 @@ def result(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> p
     return pl.Series(np.where(extra == 0.0, sums, extra))
 
 
+def whole(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> list[int | None]:
+    """The sums in units of 2^-1074, as big integers; None where they are not finite."""
+    parts = zip(*(column.to_list() for column in (*limbs, rest)), strict=True)
+    return [
+        None if extra else _total(row) for row, extra in zip(parts, special.to_list(), strict=True)
+    ]
+
+
+def added(one: Sequence[pl.Series], other: Sequence[pl.Series]) -> list[pl.Series]:
+    """Add sums that were split, and not yet carried, one by one."""
+    *first, first_rest = one
+    *second, second_rest = other
+    pairs = [a + b for a, b in zip(first, second, strict=True)]
+    if second_rest.null_count() == len(second_rest):
+        return [*pairs, first_rest]
+    both = zip(first_rest.to_list(), second_rest.to_list(), strict=True)
+    totals = [_decode(a) + _decode(b) for a, b in both]
+    return [
+        *pairs,
+        pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary),
+    ]
+
+
+def with_squares(rest: pl.Series, numbers: _Floats, at: Sequence[int]) -> pl.Series:
+    """Set the rests at some places to the squares of finite floats, in big integers."""
+    rests = rest.to_list()
+    for index in at:
+        rests[index] = _encode(_whole(float(numbers[index])) ** 2 >> DEPTH)
+    return pl.Series(rests, dtype=pl.Binary)
+
+
 def _rounded(row: tuple[int, int, int, int, bytes | None]) -> float:
-    low, next_low, middle, top, rest = row
-    whole: int = (((top << DIGIT_BITS) + middle << DIGIT_BITS) + next_low << DIGIT_BITS) + low
-    total = (whole << _DEPTH + _UNITS[0]) + _decode(rest)
+    total = _total(row)
     try:
-        return total / (1 << _DEPTH)
+        return total / (1 << DEPTH)
     except OverflowError:
         return math.inf if total > 0 else -math.inf
+
+
+def _total(row: tuple[int, int, int, int, bytes | None]) -> int:
+    low, next_low, middle, top, rest = row
+    limbs: int = (((top << DIGIT_BITS) + middle << DIGIT_BITS) + next_low << DIGIT_BITS) + low
+    return (limbs << DEPTH + _UNITS[0]) + _decode(rest)
 
 
 def _whole(value: float) -> int:
     """A finite float in units of 2^-1074."""
     numerator, denominator = value.as_integer_ratio()
-    return numerator * ((1 << _DEPTH) // denominator)
+    return numerator * ((1 << DEPTH) // denominator)
 
 
 def _encode(number: int) -> bytes:

@@ -16,7 +16,7 @@ from engine.operators.session_aggregate import (
     SessionAggregate,
     session_partials,
 )
-from engine.testing.harness import OperatorHarness
+from fixtures.window_job import WindowJob, play
 
 GAP = 4
 WINDOW = windows.session(GAP)
@@ -34,63 +34,20 @@ PARTS = (
 FRAGMENTS, PARTIALS = session_partials(*PARTS), Partials(*PARTS)
 
 
-class Job:
-    """The half before a shuffle to any number of subtasks of the other half."""
-
-    def __init__(self, parallelism=1, restored=(), watermark=MIN_TIME):
-        self.partial = OperatorHarness(PartialSessions(["key"], WINDOW, FRAGMENTS))
-        self.partial.advance(watermark)
-        operator = SessionAggregate({"key": pl.String()}, WINDOW, FRAGMENTS, PARTIALS)
-        self.subtasks = [
-            OperatorHarness(operator, subtask=index, parallelism=parallelism, restored=restored)
-            for index in range(parallelism)
-        ]
-
-    def push(self, rows):
-        sent = len(self.partial.frames["main"])
-        self.partial.push(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-        for frame in self.partial.frames["main"][sent:]:
-            for subtask in self.subtasks:
-                subtask.push(frame)
-
-    def advance(self, watermark):
-        for harness in [self.partial, *self.subtasks]:
-            harness.advance(watermark)
-
-    def crash(self, parallelism, watermark):
-        """The job that a snapshot of this one restores, at another parallelism."""
-        restored = [subtask.snapshot() for subtask in self.subtasks]
-        return Job(parallelism, restored, watermark)
-
-    def fired(self):
-        return [
-            (
-                round(row["window_end"].timestamp() * 1e6),
-                round(row["window_start"].timestamp() * 1e6),
-                *(row[name] for name in ("key", *SPECS)),
-            )
-            for subtask in self.subtasks
-            for row in subtask.outputs["main"]
-        ]
-
-    def late(self):
-        return [(row["key"], row["event_time"]) for row in self.partial.outputs["late"]]
+def start():
+    operator = SessionAggregate({"key": pl.String()}, WINDOW, FRAGMENTS, PARTIALS)
+    return WindowJob((PartialSessions(["key"], WINDOW, FRAGMENTS), operator), SCHEMA)
 
 
 def run(script):
-    """Play a script on the operators."""
-    job, now, fired, late = Job(), MIN_TIME, [], []
-    for step in [*script, MAX_TIME]:
-        match step:
-            case list():
-                job.push(step)
-            case ("crash", parallelism):
-                fired, late = fired + job.fired(), late + job.late()
-                job = job.crash(parallelism, now)
-            case int():
-                now = max(now, step)
-                job.advance(step)
-    return sorted(fired + job.fired()), late + job.late()
+    """(end, start, key, n, total, most) of every session; the late rows."""
+    outputs, late = play(start, script)
+    return sorted(map(result, outputs)), late
+
+
+def result(row):
+    bounds = (round(row[name].timestamp() * 1e6) for name in ("window_end", "window_start"))
+    return (*bounds, *(row[name] for name in ("key", *SPECS)))
 
 
 class Model:
@@ -131,8 +88,8 @@ class Model:
         for rows in [rows for rows in self.sessions if end(rows) <= time]:
             self.sessions.remove(rows)
             values = [value for _, _, value in rows]
-            start = min(at for _, at, _ in rows)
-            self.fired.append((end(rows), start, rows[0][0], len(values), sum(values), max(values)))
+            first = min(at for _, at, _ in rows)
+            self.fired.append((end(rows), first, rows[0][0], len(values), sum(values), max(values)))
 
 
 def end(rows):
@@ -213,10 +170,10 @@ def test_a_session_ends_one_gap_after_its_last_row(second, sessions):
 
 @pytest.mark.parametrize(("watermark", "fires"), [(6, False), (7, True)])
 def test_a_session_fires_when_the_watermark_reaches_its_end(watermark, fires):
-    job = Job()
+    job = start()
     job.push([("a", 1, 0, None), ("a", 1, 3, None)])
     job.advance(watermark)
-    assert bool(job.fired()) is fires
+    assert bool(job.outputs()) is fires
 
 
 def test_a_row_between_two_sessions_makes_them_one():
@@ -232,19 +189,19 @@ def test_a_row_that_is_behind_joins_only_sessions_that_end_after_its_watermark()
 
 @pytest.mark.parametrize(("own", "late"), [(3, False), (4, True)])
 def test_a_row_is_late_when_its_split_is_a_gap_after_it(own, late):
-    job = Job()
+    job = start()
     job.push([("a", 1, 0, own)])
     assert bool(job.late()) is late
 
 
 def test_a_long_session_is_kept_as_one_row():
-    job = Job()
+    job = start()
     for time in range(100):
         job.push([("a", 1, time, None)])
         job.advance(time)
     assert job.subtasks[0].snapshot().tables["sessions"].height <= 3
     job.advance(MAX_TIME)
-    assert job.fired() == [(103, 0, "a", 100, 100, 1)]
+    assert list(map(result, job.outputs())) == [(103, 0, "a", 100, 100, 1)]
 
 
 def test_a_gap_must_be_positive():

@@ -16,7 +16,7 @@ from engine.errors import ConfigError, GraphError
 from engine.operators.horizons import horizons
 from engine.operators.partial_aggregate import PartialAggregate
 from engine.operators.sliced_aggregate import SlicedAggregate
-from engine.testing.harness import OperatorHarness
+from fixtures.window_job import WindowJob, play
 
 SCHEMA = {
     "key": pl.String(),
@@ -65,66 +65,21 @@ CASES = {
 }
 
 
-class Job:
-    """The partial aggregate before a shuffle to any number of window subtasks."""
-
-    def __init__(self, late, parallelism=1, restored=(), watermark=MIN_TIME):
-        self.late_by = late
-        self.partial = OperatorHarness(PartialAggregate(["key"], late, PARTIALS))
-        self.partial.advance(watermark)
-        operator = SlicedAggregate({"key": pl.String()}, late, PARTIALS)
-        self.subtasks = [
-            OperatorHarness(operator, subtask=index, parallelism=parallelism, restored=restored)
-            for index in range(parallelism)
-        ]
-
-    def push(self, rows):
-        sent = len(self.partial.frames["main"])
-        self.partial.push(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-        for frame in self.partial.frames["main"][sent:]:
-            for subtask in self.subtasks:
-                subtask.push(frame)
-
-    def advance(self, watermark):
-        for harness in [self.partial, *self.subtasks]:
-            harness.advance(watermark)
-
-    def crash(self, parallelism, watermark):
-        """The job that a snapshot of this one restores, at another parallelism."""
-        restored = [subtask.snapshot() for subtask in self.subtasks]
-        return Job(self.late_by, parallelism, restored, watermark)
-
-    def fired(self):
-        """(horizon, end, start, key, n, total, most) of every result."""
-        return [
-            (
-                row.get("row_watermark") or row["event_time"] + 1,
-                row["event_time"] + 1,
-                row["window_start"].timestamp() * 1e6,
-                *(row[name] for name in ("key", *SPECS)),
-            )
-            for subtask in self.subtasks
-            for row in subtask.outputs["main"]
-        ]
-
-    def late(self):
-        return [(row["key"], row["event_time"]) for row in self.partial.outputs["late"]]
+def start(late):
+    operator = SlicedAggregate({"key": pl.String()}, late, PARTIALS)
+    return WindowJob((PartialAggregate(["key"], late, PARTIALS), operator), SCHEMA)
 
 
 def run(late, script):
-    """Play a script on the operators."""
-    job, now, fired, set_aside = Job(late), MIN_TIME, [], []
-    for step in [*script, MAX_TIME]:
-        match step:
-            case list():
-                job.push(step)
-            case ("crash", parallelism):
-                fired, set_aside = fired + job.fired(), set_aside + job.late()
-                job = job.crash(parallelism, now)
-            case int():
-                now = max(now, step)
-                job.advance(step)
-    return sorted(fired + job.fired()), set_aside + job.late()
+    """(horizon, end, start, key, n, total, most) of every result; the late rows."""
+    outputs, set_aside = play(lambda: start(late), script)
+    return sorted(map(result, outputs)), set_aside
+
+
+def result(row):
+    end = row["event_time"] + 1
+    start = round(row["window_start"].timestamp() * 1e6)
+    return (row.get("row_watermark") or end, end, start, *(row[name] for name in ("key", *SPECS)))
 
 
 def model(windows_of, late, script):
@@ -186,7 +141,7 @@ def test_windows_equal_their_definition_through_any_crash_and_rescale(case, scri
 
 
 def results_of(late, *steps):
-    return [result[1:2] + result[4:] for result in run(late, steps)[0]]
+    return [found[1:2] + found[4:] for found in run(late, steps)[0]]
 
 
 def test_a_row_is_in_every_window_that_covers_it():
@@ -205,8 +160,8 @@ def test_a_row_may_be_late_for_one_window_and_in_time_for_the_next():
 @pytest.mark.parametrize(("own", "horizon"), [(3, 4), (4, 6), (5, 6), (6, 8), (7, 8)])
 def test_a_late_row_counts_from_the_next_update(own, horizon):
     late = horizons(windows.tumbling(4), 4, every=2)
-    [result] = run(late, [[("a", 5, 3, own)]])[0]
-    assert result[0] == horizon
+    [found] = run(late, [[("a", 5, 3, own)]])[0]
+    assert found[0] == horizon
 
 
 def test_a_row_beyond_the_allowed_lateness_is_late():
@@ -222,15 +177,15 @@ def test_only_keys_with_late_rows_are_given_again():
 
 
 def test_a_result_that_is_given_again_is_judged_by_its_horizon():
-    job = Job(horizons(windows.tumbling(4), 4))
+    job = start(horizons(windows.tumbling(4), 4))
     job.push([("a", 1, 3, None), ("a", 1, 3, 5)])
     job.advance(MAX_TIME)
-    rows = job.subtasks[0].outputs["main"]
-    assert [(row["n"], row["row_watermark"]) for row in rows] == [(1, None), (2, 8)]
+    found = [(row["n"], row["row_watermark"]) for row in job.outputs()]
+    assert found == [(1, None), (2, 8)]
 
 
 def test_slices_are_dropped_after_their_last_horizon():
-    job = Job(horizons(windows.sliding(4, 2), 2))
+    job = start(horizons(windows.sliding(4, 2), 2))
     job.push([("a", 1, 3, None), ("a", 1, 5, 7)])
     job.advance(7)
     assert job.subtasks[0].snapshot().tables["slices"].height == 1
@@ -239,7 +194,7 @@ def test_slices_are_dropped_after_their_last_horizon():
 
 
 def test_a_hot_key_leaves_one_partial_per_slice_however_many_windows_it_is_in():
-    job = Job(horizons(windows.sliding(1000, 1)))
+    job = start(horizons(windows.sliding(1000, 1)))
     job.push([("a", 1, 1, None)] * 1000)
     [frame] = job.partial.frames["main"]
     assert frame["partial.rows"].to_list() == [1000]

@@ -18,6 +18,7 @@ from engine.operators.horizons import horizons
 from engine.operators.partial_aggregate import PartialAggregate
 from engine.operators.window_aggregate import WindowAggregate
 from engine.testing.harness import OperatorHarness
+from fixtures.window_job import WindowJob, play
 
 SIZE, OFFSET = 4, 1
 WINDOW = windows.tumbling(SIZE, offset=OFFSET)
@@ -42,46 +43,13 @@ PARTIALS = Partials(
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Job:
-    """The partial aggregate before a shuffle to any number of window subtasks."""
+def start():
+    operator = WindowAggregate({"key": pl.String()}, WINDOW, PARTIALS)
+    return WindowJob((PartialAggregate(["key"], horizons(WINDOW), PARTIALS), operator), SCHEMA)
 
-    def __init__(self, parallelism=1, restored=(), watermark=MIN_TIME):
-        self.partial = OperatorHarness(PartialAggregate(["key"], horizons(WINDOW), PARTIALS))
-        self.partial.advance(watermark)
-        self.subtasks = [
-            OperatorHarness(
-                WindowAggregate({"key": pl.String()}, WINDOW, PARTIALS),
-                subtask=subtask,
-                parallelism=parallelism,
-                restored=restored,
-            )
-            for subtask in range(parallelism)
-        ]
 
-    def push(self, rows):
-        sent = len(self.partial.frames["main"])
-        self.partial.push(pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-        for frame in self.partial.frames["main"][sent:]:
-            for subtask in self.subtasks:
-                subtask.push(frame)
-
-    def advance(self, watermark):
-        for harness in [self.partial, *self.subtasks]:
-            harness.advance(watermark)
-
-    def crash(self, parallelism, watermark):
-        """The job that a snapshot of this one restores, at another parallelism."""
-        restored = [subtask.snapshot() for subtask in self.subtasks]
-        return Job(parallelism, restored, watermark)
-
-    def fired(self):
-        rows = [row for subtask in self.subtasks for row in subtask.outputs["main"]]
-        return [
-            (row["window_end"], row["key"], *map(bits, list(row.values())[3:9])) for row in rows
-        ]
-
-    def late(self):
-        return [(row["key"], row["event_time"]) for row in self.partial.outputs["late"]]
+def result(row):
+    return (row["window_end"], row["key"], *map(bits, list(row.values())[3:9]))
 
 
 def bits(value):
@@ -90,18 +58,8 @@ def bits(value):
 
 def run(script):
     """Play a script on the operators."""
-    job, now, fired, late = Job(), MIN_TIME, [], []
-    for step in [*script, MAX_TIME]:
-        match step:
-            case list():
-                job.push(step)
-            case ("crash", parallelism):
-                fired, late = fired + job.fired(), late + job.late()
-                job = job.crash(parallelism, now)
-            case int():
-                now = max(now, step)
-                job.advance(step)
-    return sorted(fired + job.fired()), late + job.late()
+    outputs, late = play(start, script)
+    return sorted(map(result, outputs)), late
 
 
 def model(script):
@@ -151,32 +109,32 @@ def test_windows_equal_their_definition_through_any_crash_and_rescale(script):
 
 @pytest.mark.parametrize(("watermark", "fires"), [(4, False), (5, True)])
 def test_a_window_fires_when_the_watermark_reaches_its_end(watermark, fires):
-    job = Job()
+    job = start()
     job.push([("a", 1.0, 4, None)])
     job.advance(watermark)
-    assert bool(job.fired()) is fires
+    assert bool(job.outputs()) is fires
 
 
 @pytest.mark.parametrize(("own", "late"), [(4, False), (5, True), (None, False)])
 def test_a_row_is_late_when_the_watermark_of_its_split_has_reached_the_end(own, late):
-    job = Job()
+    job = start()
     job.push([("a", 1.0, 1, own)])
     assert bool(job.late()) is late
 
 
-@pytest.mark.parametrize(("time", "start"), [(0, -3), (1, 1), (4, 1), (5, 5)])
-def test_a_window_holds_its_start_and_not_its_end(time, start):
-    job = Job()
+@pytest.mark.parametrize(("time", "begin"), [(0, -3), (1, 1), (4, 1), (5, 5)])
+def test_a_window_holds_its_start_and_not_its_end(time, begin):
+    job = start()
     job.push([("a", 1.0, time, None)])
     job.advance(MAX_TIME)
     [row] = job.subtasks[0].outputs["main"]
-    assert row["window_start"] == EPOCH + timedelta(microseconds=start)
-    assert row["window_end"] == EPOCH + timedelta(microseconds=start + SIZE)
-    assert row["event_time"] == start + SIZE - 1
+    assert row["window_start"] == EPOCH + timedelta(microseconds=begin)
+    assert row["window_end"] == EPOCH + timedelta(microseconds=begin + SIZE)
+    assert row["event_time"] == begin + SIZE - 1
 
 
 def test_late_rows_are_counted_and_keep_all_their_columns():
-    job = Job()
+    job = start()
     job.push([("a", 1.5, 1, 99), ("b", 2.0, 1, None)])
     assert job.partial.counters["numLateRecordsDropped"] == 1
     [late] = job.partial.outputs["late"]
@@ -184,7 +142,7 @@ def test_late_rows_are_counted_and_keep_all_their_columns():
 
 
 def test_partials_that_miss_their_window_are_counted_by_their_rows():
-    job = Job()
+    job = start()
     job.subtasks[0].advance(5)
     job.push([("a", 1.0, 4, None), ("a", 1.0, 4, None), ("a", 1.0, 5, None)])
     assert job.subtasks[0].counters["numLateRecordsDropped"] == 2
@@ -193,14 +151,14 @@ def test_partials_that_miss_their_window_are_counted_by_their_rows():
 
 
 def test_results_leave_in_order_of_window_and_key():
-    job = Job()
+    job = start()
     job.push([("b", 1.0, 9, None), ("a", 1.0, 9, None), ("c", 1.0, 1, None)])
     job.advance(MAX_TIME)
     assert [row["key"] for row in job.subtasks[0].outputs["main"]] == ["c", "a", "b"]
 
 
 def test_a_hot_key_leaves_one_partial_per_batch_and_slice():
-    job = Job()
+    job = start()
     job.push([("a", 1.0, 1, None)] * 1000)
     [frame] = job.partial.frames["main"]
     assert frame["partial.rows"].to_list() == [1000]
