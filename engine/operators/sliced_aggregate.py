@@ -30,6 +30,11 @@ from engine.operators.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
 from engine.state.handles import RunsHandle
 
+_FIRING = "window.firing"
+
+_MOST_ROWS = 500_000
+"""So many partials are merged at once: many small windows share a query, few large ones fit."""
+
 
 class SlicedAggregate(Operator):
     """Merges the slices of each window when event time has passed a horizon of it."""
@@ -88,12 +93,15 @@ class SlicedAggregate(Operator):
         """Give the results of every horizon that event time has passed."""
         since, self._reached = self._reached, time
         slices, stragglers = (self._runs(ctx, state) for state in self.states)
-        fired = [
-            self._result(horizon, end, slices, stragglers)
-            for horizon, end in self._firings(since, time, slices, stragglers)
-        ]
-        if fired:
-            ctx.emit(pl.concat(fired, how="diagonal"))
+        due = self._firings(since, time, slices, stragglers)
+        gathered: list[pl.DataFrame] = []
+        rows = 0
+        for number, firing in enumerate(due):
+            gathered.append(self._gathered(number, *firing, slices, stragglers))
+            rows += gathered[-1].height
+            if rows >= _MOST_ROWS or number == len(due) - 1:
+                ctx.emit(self._results(pl.concat(gathered), due))
+                gathered, rows = [], 0
         for runs in (slices, stragglers):
             done = [end for end in runs.slice_ends() if self._last(end) <= time]
             if done:
@@ -112,9 +120,10 @@ class SlicedAggregate(Operator):
                 due |= self.horizons.late_firings(end, counts_from, since, until)
         return sorted(due)
 
-    def _result(
-        self, horizon: int, end: int, slices: RunsHandle, stragglers: RunsHandle
+    def _gathered(
+        self, number: int, horizon: int, end: int, slices: RunsHandle, stragglers: RunsHandle
     ) -> pl.DataFrame:
+        """The partials of one result, not merged yet."""
         start = self.horizons.window.start(end)
         held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in stragglers.read(start, end)]
         runs = pl.concat([*slices.read(start, end), *(run.drop(COUNTS_FROM) for run in held)])
@@ -122,13 +131,22 @@ class SlicedAggregate(Operator):
             # Only the keys that have news: the others would say the same again.
             news = pl.concat(held).filter(pl.col(COUNTS_FROM) > horizon - self.horizons.every)
             runs = runs.join(news.select(self.keys).unique(), on=self.keys, how="semi")
-        merged = self.partials.merge(runs, self.keys, []).sort(self.keys)
-        bounds = [pl.Series([bound], dtype=pl.Int64) for bound in (start, end)]
-        started, ended = (bound.new_from_index(0, merged.height) for bound in bounds)
-        result = results(merged, self.keys, started, ended, self.partials)
-        if horizon == end:
-            return result
-        return result.with_columns(pl.lit(horizon, pl.Int64).alias(ROW_WATERMARK))
+        return runs.with_columns(pl.lit(number, pl.Int64).alias(_FIRING))
+
+    def _results(self, gathered: pl.DataFrame, due: Sequence[tuple[int, int]]) -> pl.DataFrame:
+        """The results of some firings, in their order."""
+        by = [_FIRING, *self.keys]
+        merged = self.partials.merge(gathered, by, []).sort(by)
+        numbers = merged.get_column(_FIRING)
+        horizons = pl.Series([horizon for horizon, _ in due]).gather(numbers)
+        ends = pl.Series([end for _, end in due]).gather(numbers)
+        starts = pl.Series([self.horizons.window.start(end) for _, end in due]).gather(numbers)
+        made = results(merged, self.keys, starts, ends, self.partials)
+        again = horizons > ends
+        if not again.any():
+            return made
+        nulls = pl.Series([None], dtype=pl.Int64).new_from_index(0, made.height)
+        return made.with_columns(horizons.zip_with(again, nulls).alias(ROW_WATERMARK))
 
     def _last(self, slice_end: int) -> int:
         return self.horizons.window.last_ends(slice_end) + self.horizons.allowed

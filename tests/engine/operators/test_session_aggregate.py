@@ -123,7 +123,7 @@ scripts = st.lists(batches | watermarks | crashes, max_size=12)
 
 
 @given(scripts)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_sessions_equal_their_definition_through_any_crash_and_rescale(script):
     assert run(script) == model(script)
 
@@ -134,7 +134,7 @@ behind = st.lists(
 
 
 @given(behind, behind, st.integers(1, 3), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_pace_of_two_splits_changes_a_session(left, right, bound, random):
     """Each split tells its watermarks; the job's is the smaller one, however they interleave."""
     splits = [stamped(rows, bound) for rows in (left, right)]

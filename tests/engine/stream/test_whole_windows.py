@@ -89,7 +89,7 @@ def test_some_windows_were_corrected():
     assert table.height > table.select("who", "window_start", "window_end").n_unique()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_any_history_gives_the_same_output(seed):
     for name, table in tables(simulate(job, seed)).items():
         assert table.equals(undisturbed()[name]), f"seed {seed} gave another {name!r}"
