@@ -13,7 +13,8 @@ Order    results leave sorted by (window_end, keys, window_start).
 Late     a row is late when its own row watermark is a gap or more after it. A row that is behind
          by less than a gap joins only sessions that end after its row watermark: it waits until
          event time has passed that, because sessions that end before may have fired already.
-Cost     a row costs what it costs in a tumbling window; a firing sorts one row per open session.
+Cost     a row costs what it costs in a tumbling window; a firing scans one row per open session and
+         slice, and sorts those of keys that have been silent for a gap.
 Source   Akidau et al., The Dataflow Model, VLDB 2015, section 2.2.1 (sessions).
 """
 
@@ -46,6 +47,7 @@ from engine.windows import Session, Times
 FIRST = "session.first"
 LAST = "session.last"
 _SLICE = "session.slice"
+_BEGINS = "session.begins"
 _SESSION = "session.number"
 
 
@@ -159,28 +161,57 @@ class SessionAggregate(Operator):
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         """Give the results of every session that event time has passed."""
         runs, waiting = (self._runs(ctx, state) for state in self.states)
-        until = Micros(time + self.window.gap - 1)
         woken = waiting.take_until(time)
-        if woken is None and not any(
-            self._any_over(run, time) for run in runs.read(-(2**63), until)
-        ):
-            return
-        found = runs.take_until(until)
+        closed = self._closed(runs, time) if woken is None else self._after(runs, woken, time)
+        if closed is not None and closed.height:
+            ctx.emit(self._results(closed))
+
+    def _closed(self, runs: RunsHandle, time: int) -> pl.DataFrame | None:
+        """Take the sessions that are over. The last row of such a one is in a slice that has ended,
+        so only keys with an old fragment there are looked at.
+        """
+        ended = runs.read(-(2**63), time)
+        if not any(self._any_over(run, time) for run in ended):
+            return None
+        fragments = pl.concat(ended)
+        old = fragments.filter(pl.col(LAST) + self.window.gap <= time).select(self.keys).unique()
+        over, left = self._cut(fragments.join(old, on=self.keys, how="semi"), time)
+        # One slice goes beyond that time: what it holds may go on with a session that looks over.
+        after = runs.read(time, time + self.window.gap - 1)
+        if after and over.height:
+            over, joined = self._going_on(over, pl.concat(after))
+            left = pl.concat([left, joined])
+        runs.drop_until(time)
+        runs.append(fragments.join(old, on=self.keys, how="anti"))
+        runs.append(left)
+        return over
+
+    def _going_on(
+        self, over: pl.DataFrame, after: pl.DataFrame
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Sessions that are over, and those that rows of the next slice belong to, put there."""
+        begins = after.group_by(self.keys).agg(
+            pl.col(FIRST).min().alias(_BEGINS), pl.col(SLICE_END).first().alias(_SLICE)
+        )
+        both = over.join(begins, on=self.keys, how="left", maintain_order="left")
+        on = (pl.col(_BEGINS) - pl.col(LAST) < self.window.gap).fill_null(value=False)
+        joined = both.filter(on).with_columns(pl.col(_SLICE).alias(SLICE_END))
+        return both.filter(~on).select(self._columns), joined.select(self._columns)
+
+    def _after(self, runs: RunsHandle, woken: pl.DataFrame, time: int) -> pl.DataFrame:
+        """Take the sessions that are over, when some rows have waited for this time."""
+        found = runs.take_until(Micros(time + self.window.gap - 1))
         fragments = pl.DataFrame(schema=self._open_schema) if found is None else found
         fired, fragments = self._woken(fragments.select(self._columns), woken)
         over, left = self._cut(fragments, time)
         runs.append(left)
-        closed = pl.concat([*fired, over])
-        if closed.height:
-            ctx.emit(self._results(closed))
+        return pl.concat([*fired, over])
 
     def _woken(
-        self, fragments: pl.DataFrame, woken: pl.DataFrame | None
+        self, fragments: pl.DataFrame, woken: pl.DataFrame
     ) -> tuple[list[pl.DataFrame], pl.DataFrame]:
         """Add the rows that waited, each after the sessions that end before its row watermark."""
         fired: list[pl.DataFrame] = []
-        if woken is None:
-            return fired, fragments
         for at, rows in sorted(woken.partition_by(SLICE_END, as_dict=True).items()):
             mark = int(at[0]) - 1
             if self._any_over(fragments, mark):
