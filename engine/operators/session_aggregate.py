@@ -190,7 +190,8 @@ class SessionAggregate(Operator):
         self, over: pl.DataFrame, after: pl.DataFrame
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Sessions that are over, and those that rows of the next slice belong to, put there."""
-        begins = after.group_by(self.keys).agg(
+        known = after.join(over, on=self.keys, how="semi")
+        begins = known.group_by(self.keys).agg(
             pl.col(FIRST).min().alias(_BEGINS), pl.col(SLICE_END).first().alias(_SLICE)
         )
         both = over.join(begins, on=self.keys, how="left", maintain_order="left")

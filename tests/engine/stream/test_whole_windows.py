@@ -9,6 +9,7 @@ import pytest
 
 import engine as hw
 from engine import agg, windows
+from engine.errors import GraphError
 from engine.testing.memory import MemorySource
 from engine.testing.simulation import CALM, simulate
 
@@ -93,3 +94,21 @@ def test_some_windows_were_corrected():
 def test_any_history_gives_the_same_output(seed):
     for name, table in tables(simulate(job, seed)).items():
         assert table.equals(undisturbed()[name]), f"seed {seed} gave another {name!r}"
+
+
+def by_person():
+    source = MemorySource({"x": visits("x")})
+    env = hw.Environment("visits")
+    return env.source(source, watermarks=hw.monotonic(column="at")).key_by("who")
+
+
+def test_sessions_take_no_allowed_lateness():
+    with pytest.raises(GraphError, match="window session 1m takes no allowed lateness"):
+        by_person().window(windows.session("1m")).allowed_lateness("1h")
+
+
+def test_a_window_says_what_it_is_in_the_plan():
+    window = by_person().window(windows.sliding("1m", "1s"))
+    stream = window.allowed_lateness("1h", every="10m").agg(n=agg.count())
+    facts = stream.outputs[0].node.operator.describe()
+    assert facts["window"] == "sliding 1m by 1s, 1h late, again each 10m"
