@@ -131,7 +131,11 @@ def first(of: Of) -> Aggregation:
 
 
 def last(of: Of) -> Aggregation:
-    """The value of the row with the largest event time; of several, the largest value."""
+    """The value of the row with the largest event time; of several, the largest value.
+
+    >>> str(last("price"))
+    'last(col("price"))'
+    """
     return _at_time(AggregationKind.LAST, of)
 
 
@@ -160,7 +164,11 @@ def var(of: Of, ddof: int = 1) -> Aggregation:
 
 
 def std(of: Of, ddof: int = 1) -> Aggregation:
-    """The standard deviation: the root of `var`."""
+    """The standard deviation: the root of `var`.
+
+    >>> str(std("delay", ddof=0))
+    'std(col("delay"))'
+    """
     return _moment(AggregationKind.STD, of, ddof)
 
 
@@ -187,7 +195,11 @@ def n_unique(of: Of) -> Aggregation:
 
 
 def collect(of: Of) -> Aggregation:
-    """All values, as a sorted list; state holds each of them."""
+    """All values, as a sorted list; state holds each of them.
+
+    >>> str(collect("delay"))
+    'collect(col("delay"))'
+    """
     return _list(AggregationKind.COLLECT, of, Collected)
 
 
