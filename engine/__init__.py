@@ -14,15 +14,33 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine import aggregates as agg
-    from engine.functions import CoProcessFunction, KeyedProcessFunction, ValueState
+    from engine.functions import (
+        AggregateFunction,
+        AggregatingState,
+        CoProcessFunction,
+        FunctionContext,
+        KeyedProcessFunction,
+        ListState,
+        MapState,
+        ReducingState,
+        Ttl,
+        ValueState,
+    )
     from engine.stream import Environment, Stream
     from engine.watermarks import bounded_out_of_orderness, monotonic
 
 __all__ = [
+    "AggregateFunction",
+    "AggregatingState",
     "CoProcessFunction",
     "Environment",
+    "FunctionContext",
     "KeyedProcessFunction",
+    "ListState",
+    "MapState",
+    "ReducingState",
     "Stream",
+    "Ttl",
     "ValueState",
     "agg",
     "bounded_out_of_orderness",
@@ -31,10 +49,17 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AggregateFunction": "engine.functions",
+    "AggregatingState": "engine.functions",
     "CoProcessFunction": "engine.functions",
     "Environment": "engine.stream",
+    "FunctionContext": "engine.functions",
     "KeyedProcessFunction": "engine.functions",
+    "ListState": "engine.functions",
+    "MapState": "engine.functions",
+    "ReducingState": "engine.functions",
     "Stream": "engine.stream",
+    "Ttl": "engine.functions",
     "ValueState": "engine.functions",
     "bounded_out_of_orderness": "engine.watermarks",
     "monotonic": "engine.watermarks",

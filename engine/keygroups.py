@@ -83,7 +83,7 @@ def check_keys(schema: Mapping[str, pl.DataType], keys: Sequence[str]) -> None:
                 f"the stream has {', '.join(schema) or 'no columns'}"
             )
             raise GraphError(msg)
-        if not _may_be_key(schema[key]):
+        if not may_be_key(schema[key]):
             msg = (
                 f"column {key!r} cannot be a key: its type is {schema[key]}; "
                 "use integers, text, booleans or times, e.g. by rounding and casting first"
@@ -113,7 +113,8 @@ def key_groups(frame: pl.DataFrame, keys: Sequence[str], max_parallelism: int) -
     return pl.Series(KEY_GROUP, groups, dtype=pl.UInt16)
 
 
-def _may_be_key(dtype: pl.DataType) -> bool:
+def may_be_key(dtype: pl.DataType) -> bool:
+    """Whether values of a type are equal or not beyond doubt, so that state can go by them."""
     return dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Binary, pl.Boolean)
 
 

@@ -31,6 +31,9 @@ class Context(ABC):
     """The key groups of this subtask; all of them for an operator that is not keyed."""
     watermark: Micros
     """The watermark that this operator has reached: the smallest over its inputs."""
+    now: Micros
+    """Processing time when the current call began. What depends on it is exempt from the law of the
+    same output, and says so."""
 
     @abstractmethod
     def emit(self, frame: pl.DataFrame, tag: str = MAIN) -> None:
@@ -39,6 +42,13 @@ class Context(ABC):
     @abstractmethod
     def state(self, descriptor: StateDescriptor) -> object:
         """The handle of a keyed state of this operator."""
+
+    @abstractmethod
+    def wake(self, time: Micros) -> None:
+        """Have `on_processing_time` called once `now` has reached `time`; the earliest wish counts.
+
+        A wish is forgotten when it is met, and is not part of a snapshot.
+        """
 
     @abstractmethod
     def count(self, metric: str, amount: int) -> None:
@@ -68,6 +78,13 @@ class Operator(ABC):
         """Event time has reached `time`; called before the watermark goes downstream.
 
         The last call has MAX_TIME, at the end of input or when a job is drained.
+        """
+        return
+
+    def on_processing_time(self, now: Micros, ctx: Context) -> None:
+        """The time that was asked for with `ctx.wake` has come.
+
+        Never called after the end of input, nor after the barrier of a stop.
         """
         return
 

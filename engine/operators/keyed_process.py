@@ -1,41 +1,64 @@
-"""Keyed process: a user function with state, one row at a time.
+"""Keyed process: a user function with state and timers, one row at a time.
 
-    batch --fetch the states of its keys--> function, row by row --write changes back--> rows out
+    as they come   batch ──▶ a turn: its rows, in order of arrival
+    in order       batch ──▶ rows wait in state ──watermark──▶ a turn: rows and timers by event time
 
-Order    the rows of a key are processed in the order in which they arrive.
-Cost     one read and one write of state per key and batch, whatever the number of rows.
+Order    as they come, the rows of a key are processed in the order in which they arrive. In order
+         of event time, a timer of time t fires after all rows before t and before all others; rows
+         of equal time stay in the order of their arrival, those of input 0 first.
+Late     in order, rows that came behind their watermark go to the side output "late", those of
+         input 1 to "late_right".
+Cost     see `turn.py`; in order, rows wait as columns until event time has passed them.
 """
 
 from __future__ import annotations
 
+import heapq
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, cast
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import ClassVar, NamedTuple, cast
 
 import polars as pl
 
-from engine.elements import EVENT_TIME, KEY_GROUP
-from engine.functions import (
-    BoundValueState,
+from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
+from engine.functions.process import (
     CoProcessFunction,
-    CurrentKey,
-    FunctionContext,
     KeyedProcessFunction,
     Row,
-    Rows,
     StatefulFunction,
-    bound,
+    has_event_timers,
+    has_processing_timers,
     states_of,
 )
-from engine.operators.contract import Context, Operator
-from engine.operators.rows import RowsOut, rows_of
-from engine.state.contract import StateDescriptor, StateKind
-from engine.state.handles import Key, ValueHandle
+from engine.functions.ttl import TimeDomain
+from engine.operators.contract import MAIN, Context, Operator
+from engine.operators.expiry import Expiry
+from engine.operators.partial_aggregate import LATE, LATE_ROWS
+from engine.operators.rows import rows_of
+from engine.operators.turn import Process, Setup, Turn, fire_until
+from engine.state.contract import TIME, StateDescriptor, StateKind
+from engine.state.handles import Key, RowsHandle, TimersHandle, ValueHandle
 
-VALUE = "value"
-"""The one value column of a value state."""
+Schema = Mapping[str, pl.DataType]
 
-Process = Callable[[Row, FunctionContext], Rows]
+LATE_TAGS = (LATE, "late_right")
+"""Side outputs of rows that came behind their watermark, per input."""
+
+# No attribute of a function can have these names, so no state of an author does.
+_EVENT_TIMERS = "timers.event"
+_PROCESSING_TIMERS = "timers.processing"
+_WAITING = "rows.{port}"
+
+
+class _Arrived(NamedTuple):
+    """A row with all that is known of it."""
+
+    time: Micros
+    key: Key
+    port: int
+    row: Row
 
 
 class _StatefulOperator(Operator):
@@ -45,69 +68,170 @@ class _StatefulOperator(Operator):
         self,
         function: StatefulFunction,
         label: str,
-        keys: Mapping[str, pl.DataType],
-        schema: Mapping[str, pl.DataType],
+        keys: Sequence[Schema],
+        schema: Schema,
+        sides: Mapping[str, Schema],
+        in_order_of: Sequence[Schema],
     ) -> None:
         self.function = function
         self.label = label
         self.schema = dict(schema)
-        self._descriptors = {
-            name: StateDescriptor(name, StateKind.VALUE, dict(keys), {VALUE: state.dtype})
-            for name, state in states_of(function).items()
-        }
+        self._sides = tuple(tuple(side) for side in keys)
+        self._in_order_of = tuple(map(dict, in_order_of))
+        self._waiting = tuple(
+            _waiting(port, side, columns)
+            for port, (side, columns) in enumerate(zip(keys, in_order_of, strict=False))
+        )
+        self._setup = Setup(
+            function=function,
+            step=f"{self.name} {label!r}",
+            schemas={MAIN: self.schema, **sides},
+            states={
+                name: StateDescriptor(name, state.kind, dict(keys[0]), state.columns)
+                for name, state in states_of(function).items()
+            },
+            event_timers=_timers(_EVENT_TIMERS, keys[0]) if has_event_timers(function) else None,
+            processing_timers=_timers(_PROCESSING_TIMERS, keys[0])
+            if has_processing_timers(function)
+            else None,
+        )
 
     @property
     def states(self) -> Sequence[StateDescriptor]:
-        return tuple(self._descriptors.values())
-
-    @abstractmethod
-    def _keys(self, port: int) -> Sequence[str]:
-        """The key columns of an input."""
+        setup = self._setup
+        timers = [each for each in (setup.event_timers, setup.processing_timers) if each]
+        return (*setup.states.values(), *timers, *self._waiting)
 
     @abstractmethod
     def _process(self, function: StatefulFunction, port: int) -> Process:
         """The method that takes the rows of an input."""
 
-    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
-        keys = list(frame.select(KEY_GROUP, *self._keys(port)).iter_rows())
-        current = CurrentKey()
-        states = self._fetched(keys, current, ctx)
-        process = self._process(bound(self.function, states), port)
-        out = RowsOut(f"{self.name} {self.label!r}", self.schema)
-        with out.explained():
-            for origin, (row, seen) in enumerate(_seen(frame, keys, current, ctx)):
-                out.row = row
-                for given in process(row, seen) or ():
-                    out.add(given, origin)
-        for state in states.values():
-            state.write_back()
-        ctx.emit(out.frame(frame))
-
-    def _fetched(
-        self, keys: Sequence[Key], current: CurrentKey, ctx: Context
-    ) -> Mapping[str, BoundValueState[object]]:
-        declared = states_of(self.function)
-        distinct = dict.fromkeys(keys)
-        return {
-            name: BoundValueState(
-                name, declared[name], cast("ValueHandle", ctx.state(descriptor)), distinct, current
-            )
-            for name, descriptor in self._descriptors.items()
+    def open(self, ctx: Context) -> None:
+        self._setup.expiries = {
+            name: Expiry(state, cast("ValueHandle", ctx.state(self._setup.states[name])))
+            for name, state in states_of(self.function).items()
+            if state.ttl is not None
         }
+        self._wake(ctx)
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        if self._waiting:
+            self._keep(frame, port, ctx)
+            return
+        keys = list(frame.select(KEY_GROUP, *self._sides[port]).iter_rows())
+        times, marks = _column(frame, EVENT_TIME), _column(frame, ROW_WATERMARK)
+        with self._turn(keys, ctx) as turn:
+            process = self._process(turn.function, port)
+            for row, key, time, mark in zip(rows_of(frame), keys, times, marks, strict=True):
+                turn.take(process, row, key, time, mark)
+        self._fire_overdue(ctx)
+
+    def _fire_overdue(self, ctx: Context) -> None:
+        """Timers that were registered behind the watermark fire at once."""
+        if self._setup.event_timers is not None:
+            self._advance(ctx.watermark, ctx, floor=ctx.watermark)
+
+    def _keep(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        """Let rows wait for event time, but for those that are behind it."""
+        late = frame.get_column(EVENT_TIME) < ctx.watermark
+        if ROW_WATERMARK in frame.columns:
+            late = late | frame.get_column(ROW_WATERMARK).is_not_null()
+        if late.any():
+            ctx.emit(frame.filter(late).drop(KEY_GROUP), LATE_TAGS[port])
+            ctx.count(LATE_ROWS, int(late.sum()))
+            frame = frame.filter(~late)
+        cast("RowsHandle", ctx.state(self._waiting[port])).append(frame)
+
+    def on_watermark(self, time: Micros, ctx: Context) -> None:
+        self._advance(time, ctx, floor=MIN_TIME)
+        if time != MAX_TIME:
+            self._sweep(TimeDomain.EVENT_TIME, time, ctx)
+
+    def _advance(self, time: Micros, ctx: Context, floor: Micros) -> None:
+        """Take waiting rows before `time` and timers up to it, in order of event time."""
+        rows = self._ripe(time, ctx)
+        timers = self._event_timers(ctx)
+        due = timers.due(time) if timers is not None else []
+        if not rows and not due:
+            return
+        with self._turn([*(each.key for each in rows), *(key for _, key in due)], ctx) as turn:
+            processes = [self._process(turn.function, port) for port in range(len(self._sides))]
+            for at, key, port, row in rows:
+                if timers is not None:
+                    fire_until(turn, timers, at, floor, len(due))
+                turn.take_at(processes[port], row, key, at)
+                floor = at
+            if timers is not None:
+                fire_until(turn, timers, time, floor, len(due))
+
+    def _ripe(self, time: Micros, ctx: Context) -> list[_Arrived]:
+        """The rows of all inputs before `time`, in order."""
+        sides = []
+        for port, descriptor in enumerate(self._waiting):
+            frame = cast("RowsHandle", ctx.state(descriptor)).take_before(time)
+            if frame is not None:
+                sides.append(self._arrived(frame, port))
+        # `merge` is stable, so that of equal times and keys input 0 goes first.
+        return list(heapq.merge(*sides, key=itemgetter(0, 1)))
+
+    def _arrived(self, frame: pl.DataFrame, port: int) -> list[_Arrived]:
+        keys = frame.select(KEY_GROUP, *self._sides[port]).iter_rows()
+        times = frame.get_column(EVENT_TIME).to_list()
+        rows = rows_of(frame.select(list(self._in_order_of[port])))
+        return [
+            _Arrived(Micros(time), key, port, row)
+            for time, key, row in zip(times, keys, rows, strict=True)
+        ]
+
+    def on_processing_time(self, now: Micros, ctx: Context) -> None:
+        descriptor = self._setup.processing_timers
+        if descriptor is not None:
+            timers = cast("TimersHandle", ctx.state(descriptor))
+            # Those that are registered meanwhile have their turn next time: input goes first.
+            due = timers.due(now)
+            if due:
+                with self._turn([key for _, key in due], ctx) as turn:
+                    for time, key in due:
+                        if timers.holds(time, key):
+                            timers.remove(time, key)
+                            turn.fire_processing(key, time)
+                self._fire_overdue(ctx)
+        self._sweep(TimeDomain.PROCESSING_TIME, now, ctx)
+
+    def _sweep(self, domain: TimeDomain, time: Micros, ctx: Context) -> None:
+        for expiry in self._setup.expiries.values():
+            if expiry.domain is domain:
+                expiry.sweep(time)
+        self._wake(ctx)
+
+    def _wake(self, ctx: Context) -> None:
+        """Ask to be called when the clock has reached the next timer or expiry."""
+        times = [
+            expiry.first
+            for expiry in self._setup.expiries.values()
+            if expiry.domain is TimeDomain.PROCESSING_TIME
+        ]
+        if self._setup.processing_timers is not None:
+            first = cast("TimersHandle", ctx.state(self._setup.processing_timers)).first()
+            times.append(first[0] if first is not None else MAX_TIME)
+        if times and min(times) != MAX_TIME:
+            ctx.wake(min(times))
+
+    @contextmanager
+    def _turn(self, keys: Sequence[Key], ctx: Context) -> Iterator[Turn]:
+        turn = Turn(self._setup, keys, ctx)
+        with turn.explained():
+            yield turn
+        turn.finish()
+        self._wake(ctx)
+
+    def _event_timers(self, ctx: Context) -> TimersHandle | None:
+        descriptor = self._setup.event_timers
+        return None if descriptor is None else cast("TimersHandle", ctx.state(descriptor))
 
     def describe(self) -> Mapping[str, str]:
-        return {"function": self.label, "keys": ", ".join(self._keys(0))}
-
-
-def _seen(
-    frame: pl.DataFrame, keys: Sequence[Key], current: CurrentKey, ctx: Context
-) -> Iterator[tuple[Row, FunctionContext]]:
-    """Each row with its context, after making its key the current one."""
-    times = frame.get_column(EVENT_TIME).to_list() if EVENT_TIME in frame.columns else None
-    for index, row in enumerate(rows_of(frame)):
-        current.key = keys[index]
-        time = None if times is None else times[index]
-        yield row, FunctionContext(ctx.watermark, keys[index][1:], time)
+        order = {"order": "event time"} if self._waiting else {}
+        return {"function": self.label, "keys": ", ".join(self._sides[0]), **order}
 
 
 class KeyedProcess(_StatefulOperator):
@@ -119,14 +243,17 @@ class KeyedProcess(_StatefulOperator):
         self,
         function: KeyedProcessFunction,
         label: str,
-        keys: Mapping[str, pl.DataType],
-        schema: Mapping[str, pl.DataType],
+        keys: Schema,
+        schema: Schema,
+        *,
+        sides: Mapping[str, Schema] | None = None,
+        in_order_of: Schema | None = None,
     ) -> None:
-        super().__init__(function, label, keys, schema)
-        self._key_names = tuple(keys)
-
-    def _keys(self, port: int) -> Sequence[str]:
-        return self._key_names
+        """`sides`: columns of each side output. `in_order_of`: columns of the input, if the
+        function takes its rows in order of event time.
+        """
+        waiting = () if in_order_of is None else (in_order_of,)
+        super().__init__(function, label, (keys,), schema, sides or {}, waiting)
 
     def _process(self, function: StatefulFunction, port: int) -> Process:
         return cast("KeyedProcessFunction", function).process
@@ -141,16 +268,38 @@ class CoProcess(_StatefulOperator):
         self,
         function: CoProcessFunction,
         label: str,
-        keys: Mapping[str, pl.DataType],
+        keys: Schema,
         right_keys: Sequence[str],
-        schema: Mapping[str, pl.DataType],
+        schema: Schema,
+        *,
+        sides: Mapping[str, Schema] | None = None,
+        in_order_of: Sequence[Schema] = (),
     ) -> None:
-        super().__init__(function, label, keys, schema)
-        self._sides = (tuple(keys), tuple(right_keys))
-
-    def _keys(self, port: int) -> Sequence[str]:
-        return self._sides[port]
+        """`sides`: columns of each side output. `in_order_of`: columns of both inputs, if the
+        function takes their rows in order of event time.
+        """
+        theirs = dict(zip(right_keys, keys.values(), strict=True))
+        super().__init__(function, label, (keys, theirs), schema, sides or {}, in_order_of)
 
     def _process(self, function: StatefulFunction, port: int) -> Process:
         co = cast("CoProcessFunction", function)
         return co.process_right if port else co.process_left
+
+
+def _timers(name: str, keys: Schema) -> StateDescriptor:
+    return StateDescriptor(name, StateKind.TIMERS, dict(keys), {TIME: pl.Int64()})
+
+
+def _waiting(port: int, keys: Schema, columns: Schema) -> StateDescriptor:
+    others = {name: dtype for name, dtype in columns.items() if name not in keys}
+    times = {EVENT_TIME: others.pop(EVENT_TIME)}
+    return StateDescriptor(
+        _WAITING.format(port=port), StateKind.ROWS, dict(keys), {**times, **others}
+    )
+
+
+def _column(frame: pl.DataFrame, name: str) -> list[Micros | None]:
+    if name not in frame.columns:
+        return [None] * frame.height
+    values: list[Micros | None] = frame.get_column(name).to_list()
+    return values

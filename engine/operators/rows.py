@@ -36,6 +36,11 @@ class RowsOut:
         self.row: Row = {}
         """The row that the function is working on, for messages."""
 
+    @property
+    def height(self) -> int:
+        """How many rows were given so far."""
+        return len(self._rows)
+
     def add(self, given: object, origin: int) -> None:
         """Take a row made from the `origin`-th row of the batch. Raises FunctionError."""
         if not isinstance(given, Mapping):

@@ -19,7 +19,7 @@ import polars as pl
 
 from engine.checkpoint.snapshot import OperatorSnapshot, RestoredOperator
 from engine.connectors.contract import SinkContext
-from engine.elements import Micros
+from engine.elements import MAX_TIME, MIN_TIME, Micros
 from engine.errors import InternalError
 from engine.graph.jobgraph import ChainedOperator
 from engine.keygroups import KeyGroupRange
@@ -51,6 +51,9 @@ class OperatorContext(Context):
         self.max_parallelism = spec.max_parallelism
         self.key_groups: KeyGroupRange = spec.key_groups
         self.watermark = watermark
+        self.now = MIN_TIME
+        self.wake_at = MAX_TIME
+        """When the operator wants to hear of processing time."""
         self.metrics = OperatorMetrics(chained.uid, chained.name)
         self.backend = backend
         self.receivers: dict[str, list[Send]] = defaultdict(list)
@@ -74,6 +77,10 @@ class OperatorContext(Context):
             )
             raise InternalError(msg)
         return self.backend.state(descriptor)
+
+    def wake(self, time: Micros) -> None:
+        """Have the operator called when `now` has reached a time."""
+        self.wake_at = min(self.wake_at, time)
 
     def count(self, metric: str, amount: int) -> None:
         """Add to a counter."""
@@ -110,6 +117,7 @@ class Chain:
         restored: Sequence[RestoredOperator],
         sends: Sends,
         new_backend: BackendMaker,
+        now: Micros,
     ) -> None:
         """Open every operator, from the last to the first, so that receivers are ready."""
         self.current: str | None = None
@@ -120,6 +128,7 @@ class Chain:
             start = found.get(chained.uid, RestoredOperator(chained.uid))
             self.current = chained.uid
             self.links.append(_link(spec, index, start, new_backend))
+        self.now = now
         self._connect(sends)
         for link in reversed(self.links):
             self.current = link.chained.uid
@@ -137,6 +146,30 @@ class Chain:
     def sinks(self) -> list[SinkRun]:
         """The sinks of the chain."""
         return [link.run for link in self.links if isinstance(link.run, SinkRun)]
+
+    @property
+    def now(self) -> Micros:
+        """Processing time, as the operators see it."""
+        return self.links[0].context.now
+
+    @now.setter
+    def now(self, now: Micros) -> None:
+        for link in self.links:
+            link.context.now = now
+
+    @property
+    def wake_at(self) -> Micros:
+        """When the first operator wants to hear of processing time; MAX_TIME for never."""
+        return min(link.context.wake_at for link in self.links)
+
+    def wake(self) -> None:
+        """Call every operator that wanted to hear of processing time by now."""
+        for link in self.links:
+            context, run = link.context, link.run
+            if context.wake_at <= context.now and isinstance(run, Operator):
+                # Before the call, in which the operator may ask again.
+                context.wake_at = MAX_TIME
+                self._call(link, run.on_processing_time, context.now, context)
 
     def push(self, frame: pl.DataFrame, port: int) -> None:
         """Feed rows to the head: those of a source are what it emits."""

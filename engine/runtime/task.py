@@ -4,6 +4,7 @@
     source   --poll-----------------^        |
                                              +--at a barrier--> snapshots --> (shell writes, acks)
     coordinator --notify_complete--> sinks commit
+    clock    --advance--> operators that asked for it (`next_timer`)
 
     running --every input ended--> end_of_input --last snapshot complete--> done
 
@@ -27,6 +28,7 @@ import polars as pl
 from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
 from engine.elements import (
     MAX_TIME,
+    MIN_TIME,
     AfterBarrier,
     Barrier,
     Batch,
@@ -66,6 +68,7 @@ class Task:
         spec: TaskSpec,
         restored: Sequence[RestoredOperator] = (),
         new_backend: BackendMaker = MemoryBackend,
+        now: Micros = MIN_TIME,
     ) -> None:
         """Open everything and put the restored state in place; sinks of subtask 0 recover here.
 
@@ -84,7 +87,7 @@ class Task:
         self._alignment = Alignment(len(spec.inputs))
         self._times = InputTimes(len(spec.inputs))
         self._stop: Barrier | None = None
-        self._chain = Chain(spec, restored, self._sends(), new_backend)
+        self._chain = Chain(spec, restored, self._sends(), new_backend, now)
         self._source = self._chain.source
         self.metrics = TaskMetrics([link.context.metrics for link in self._chain.links])
 
@@ -120,6 +123,7 @@ class Task:
         if self.blocked(channel):
             msg = f"task {self.spec.id} got {element!r} from channel {channel} while it is blocked"
             raise InternalError(msg)
+        self._chain.now = now
         match element:
             case Batch(frame):
                 self._times.on_batch(channel)
@@ -145,6 +149,7 @@ class Task:
         source = self._running_source()
         if self._stop is not None or self.end_of_input:
             return Polling(0, MAX_TIME)
+        self._chain.now = now
         rows = 0
         for element in source.poll(now, max_rows, blocked):
             if isinstance(element, Batch):
@@ -156,9 +161,22 @@ class Task:
         self.metrics.newest = source.newest
         return Polling(rows, MAX_TIME if self.end_of_input else source.again_at)
 
+    @property
+    def next_timer(self) -> Micros:
+        """Processing time at which `advance` has something to do; MAX_TIME for never."""
+        # After its last barrier or row a task may not send any.
+        return MAX_TIME if self.end_of_input or self._stop is not None else self._chain.wake_at
+
+    def advance(self, now: Micros) -> None:
+        """Processing time has come to `now`: call the operators that wait for it."""
+        if self.next_timer <= now:
+            self._chain.now = now
+            self._chain.wake()
+
     def trigger(self, barrier: Barrier, now: Micros) -> None:
         """Begin a snapshot at a source: its barrier leaves here."""
         self._running_source()
+        self._chain.now = now
         if barrier.then is AfterBarrier.DRAIN and self.watermark != MAX_TIME:
             self._say(Watermark(MAX_TIME))
         self._take_snapshot(Aligned(barrier, now), now)

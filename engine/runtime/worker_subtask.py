@@ -2,7 +2,7 @@
 
     build ──ready──▶ (all workers are ready) ──go──▶ loop ──▶ finished | stopped | failed
 
-    loop:  commands ▸ outbox ▸ one step of input (an element, or a poll) ▸ snapshots ▸ wait
+    loop:  commands ▸ outbox ▸ one step (timers, an element, or a poll) ▸ snapshots ▸ wait
 
 Order    commands run between two steps. While the outbox is not empty no input is fed: that is how
          backpressure travels from a channel without credits up to the sources.
@@ -123,7 +123,8 @@ class Subtask:
 
     def _live(self) -> None:
         try:
-            task = Task(self.spec, read_restore(self._restore) if self._restore else ())
+            restored = read_restore(self._restore) if self._restore else ()
+            task = Task(self.spec, restored, now=now_micros())
             self._task = task
             self.ready.set()
             self._go.wait()
@@ -176,6 +177,9 @@ class Subtask:
 
     def _step(self, task: Task) -> bool:
         """Feed the task once; False when there is nothing to feed."""
+        if task.next_timer != MAX_TIME and task.next_timer <= (now := now_micros()):
+            task.advance(now)
+            return True
         if task.is_source:
             return self._poll(task)
         found = self.mailbox.take_input(task.blocked)
@@ -197,9 +201,10 @@ class Subtask:
 
     def _pause(self, task: Task) -> float | None:
         """How long nothing can happen by itself, in seconds; None: until someone calls."""
-        if not task.is_source or self._poll_at == MAX_TIME:
+        wake_at = min(self._poll_at if task.is_source else MAX_TIME, task.next_timer)
+        if wake_at == MAX_TIME:
             return None
-        return max(0.0, (self._poll_at - now_micros()) / MICROS)
+        return max(0.0, (wake_at - now_micros()) / MICROS)
 
     def _sleep(self, timeout: float | None, *, backpressured: bool) -> None:
         self.occupancy.wait(backpressured, monotonic())

@@ -6,6 +6,8 @@
 
 Shapes   every state has one canonical table, the same for all backends: what snapshots hold.
          (key_group: UInt16, <key columns>, [slice_end: Int64 µs,] <value columns>), sorted.
+         The value columns of a list begin with `index`, those of a map with `map_key`, and those of
+         rows with `event_time`.
 Cost     `freeze` copies references, never rows.
 """
 
@@ -21,13 +23,25 @@ import polars as pl
 from engine.keygroups import KeyGroupRange
 
 SLICE_END = "slice_end"
+INDEX = "index"
+MAP_KEY = "map_key"
+VALUE = "value"
+TIME = "time"
 
 
 class StateKind(StrEnum):
     """How a state is laid out and what its handle can do."""
 
     VALUE = "value"
-    """One value per key: `ValueState`."""
+    """One value per key, of one column or several: `ValueState`, `AggregatingState`."""
+    LIST = "list"
+    """Many values per key, in order: one row per element, column `index` first."""
+    MAP = "map"
+    """Values by a second key: one row per entry, column `map_key` first."""
+    TIMERS = "timers"
+    """A set of times per key: one row per timer."""
+    ROWS = "rows"
+    """Rows that wait for event time: in order of their time, then of their arrival."""
     RUNS = "runs"
     """Immutable columnar runs of mergeable partials per slice of event time: windows."""
 

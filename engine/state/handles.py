@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,7 +18,12 @@ Merge = Callable[[pl.DataFrame, Sequence[str], Sequence[str]], pl.DataFrame]
 
 
 class ValueHandle(ABC):
-    """One value per key. A key without a value is absent."""
+    """What each key has. A key that has nothing is absent.
+
+    Shapes   an item is the value of the one payload column, or a tuple when there are several. A
+             VALUE state has an item per key, a LIST a list of items, a MAP a dict of items. Lists
+             and dicts that went in or came out are not changed by either side.
+    """
 
     @abstractmethod
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
@@ -28,6 +33,10 @@ class ValueHandle(ABC):
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """Set values; `DELETED` removes the key's value."""
 
+    @abstractmethod
+    def items(self) -> Iterator[tuple[Key, Any]]:
+        """Everything, in no particular order; nothing may be put meanwhile."""
+
 
 class _Deleted:
     def __repr__(self) -> str:
@@ -36,6 +45,44 @@ class _Deleted:
 
 DELETED = _Deleted()
 """Put in place of a value to remove it."""
+
+
+class TimersHandle(ABC):
+    """A set of (time, key), in order of time, then key."""
+
+    @abstractmethod
+    def add(self, time: Micros, key: Key) -> None:
+        """Add a timer; one that is there already stays one."""
+
+    @abstractmethod
+    def remove(self, time: Micros, key: Key) -> None:
+        """Remove a timer, if it is there."""
+
+    @abstractmethod
+    def holds(self, time: Micros, key: Key) -> bool:
+        """Whether there is such a timer."""
+
+    @abstractmethod
+    def first(self) -> tuple[Micros, Key] | None:
+        """The earliest timer; None when there is none."""
+
+    @abstractmethod
+    def due(self, time: Micros) -> list[tuple[Micros, Key]]:
+        """All timers up to `time`, in order. They stay."""
+
+
+class RowsHandle(ABC):
+    """Rows that wait for event time."""
+
+    @abstractmethod
+    def append(self, rows: pl.DataFrame) -> None:
+        """Add rows (key_group, keys…, event_time, values…)."""
+
+    @abstractmethod
+    def take_before(self, time: Micros) -> pl.DataFrame | None:
+        """Remove the rows with event_time < time: in order of event time and keys, and as they came
+        within both; None when there are none.
+        """
 
 
 class RunsHandle(ABC):

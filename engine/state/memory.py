@@ -6,7 +6,7 @@ Cost     freezing values copies a dict of references, about 10 ms for a million 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,6 +18,9 @@ from engine.state.contract import FrozenState, StateBackend, StateDescriptor, St
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.state.runs import MemoryRuns
 from engine.state.schema import table_schema, type_name
+from engine.state.tables import items_of, table_of
+from engine.state.timers import MemoryTimers
+from engine.state.waiting import MemoryRows
 
 
 class MemoryValues(ValueHandle):
@@ -40,10 +43,13 @@ class MemoryValues(ValueHandle):
             else:
                 self._values[key] = value
 
+    def items(self) -> Iterator[tuple[Key, Any]]:
+        """Everything."""
+        return iter(self._values.items())
+
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table."""
-        *keys, values = (column.to_list() for column in table.iter_columns())
-        self._values.update(zip(zip(*keys, strict=True), values, strict=True))
+        self._values.update(items_of(self._descriptor, table))
 
     def freeze(self) -> FrozenState:
         """References to all keys and values."""
@@ -59,18 +65,10 @@ class FrozenValues(FrozenState):
 
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group and keys."""
-        schema = table_schema(self.descriptor)
-        if not self._values:
-            return pl.DataFrame(schema=schema)
-        columns = [*zip(*self._values, strict=True), self._values.values()]
-        series = [
-            pl.Series(name, list(values), dtype=dtype)
-            for (name, dtype), values in zip(schema.items(), columns, strict=True)
-        ]
-        return pl.DataFrame(series).sort(KEY_GROUP, *self.descriptor.keys)
+        return table_of(self.descriptor, self._values.items())
 
 
-_Handle = MemoryValues | MemoryRuns
+_Handle = MemoryValues | MemoryRuns | MemoryTimers | MemoryRows
 
 
 class MemoryBackend(StateBackend):
@@ -97,10 +95,14 @@ class MemoryBackend(StateBackend):
 
     def _empty(self, descriptor: StateDescriptor) -> _Handle:
         match descriptor.kind:
-            case StateKind.VALUE:
-                return MemoryValues(descriptor)
             case StateKind.RUNS:
                 return MemoryRuns(descriptor)
+            case StateKind.TIMERS:
+                return MemoryTimers(descriptor)
+            case StateKind.ROWS:
+                return MemoryRows(descriptor)
+            case _:
+                return MemoryValues(descriptor)
 
     def freeze(self) -> Sequence[FrozenState]:
         """References to every state as it is now."""
@@ -108,14 +110,20 @@ class MemoryBackend(StateBackend):
 
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
         """Add the rows of a canonical table whose key groups are ours."""
-        _check_table(descriptor, table)
-        lo, hi = self.key_groups.lo, self.key_groups.hi
-        ours = table.filter((pl.col(KEY_GROUP) >= lo) & (pl.col(KEY_GROUP) < hi))
+        ours = owned_rows(descriptor, table, self.key_groups)
         handle = self.state(descriptor)
-        if isinstance(handle, MemoryValues):
+        if isinstance(handle, MemoryValues | MemoryTimers):
             handle.load(ours)
         else:
             handle.append(ours)
+
+
+def owned_rows(
+    descriptor: StateDescriptor, table: pl.DataFrame, ours: KeyGroupRange
+) -> pl.DataFrame:
+    """The rows of a canonical table whose key groups are ours. Raises RestoreError."""
+    _check_table(descriptor, table)
+    return table.filter((pl.col(KEY_GROUP) >= ours.lo) & (pl.col(KEY_GROUP) < ours.hi))
 
 
 def _check_table(descriptor: StateDescriptor, table: pl.DataFrame) -> None:

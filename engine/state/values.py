@@ -18,7 +18,7 @@ _INT64 = range(-(2**63), 2**63)
 def check_value_type(dtype: pl.DataType) -> pl.DataType:
     """Refuse types whose values could be changed in place. Raises GraphError."""
     if dtype.is_nested() or dtype in (pl.Object, pl.Null, pl.Categorical, pl.Enum):
-        msg = f"value state cannot hold {dtype}; use a number, text, a boolean or a time"
+        msg = f"state cannot hold {dtype}; use a number, text, a boolean or a time"
         raise GraphError(msg)
     return dtype
 

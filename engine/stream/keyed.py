@@ -13,6 +13,7 @@ from engine.graph.logical import Input
 from engine.operators.key_by import KeyBy
 from engine.operators.keyed_process import CoProcess, KeyedProcess
 from engine.state.schema import TypeLike
+from engine.stream.functions import checked_use, with_sides
 from engine.stream.stream import Stream
 from engine.stream.windowed import WindowedStream
 from engine.windows import Session, SlicedWindows
@@ -56,16 +57,24 @@ class KeyedStream:
         function: KeyedProcessFunction,
         *,
         schema: Mapping[str, TypeLike] | None = None,
+        ordered: bool | None = None,
         uid: str | None = None,
         name: str | None = None,
         parallelism: int | None = None,
     ) -> Stream:
-        """Run a function with state. `schema`: columns of its rows, when they differ."""
-        result = self.stream.with_schema(schema)
-        operator = KeyedProcess(function, type(function).__name__, self.key_types, result)
-        inputs = self.partitioned(uid, "key")
-        node = self.stream.env.add(operator, inputs, uid, name, parallelism)
-        return Stream(self.stream.env, (Input(node),), result)
+        """Run a function with state. `schema`: columns of its rows, when they differ.
+
+        `ordered`: whether it takes rows in order of event time; by default if it has `on_timer`.
+        Side outputs: those that the function declares, and "late" when it is ordered.
+        """
+        stream, keys = self.stream, self.key_types
+        label = type(function).__name__
+        result = stream.with_schema(schema)
+        use = checked_use(function, label, KeyedProcessFunction, keys, [stream], ordered)
+        waiting = stream.schema if use.ordered else None
+        operator = KeyedProcess(function, label, keys, result, sides=use.sides, in_order_of=waiting)
+        node = stream.env.add(operator, self.partitioned(uid, "key"), uid, name, parallelism)
+        return with_sides(stream, node, result, use)
 
     def partitioned(self, uid: str | None, role: str, port: int = 0) -> tuple[Input, ...]:
         """Stamp key groups, and give the inputs of the operator that is to get the rows."""
@@ -94,20 +103,30 @@ class ConnectedStreams:
         function: CoProcessFunction,
         *,
         schema: Mapping[str, TypeLike] | None = None,
+        ordered: bool | None = None,
         uid: str | None = None,
         name: str | None = None,
         parallelism: int | None = None,
     ) -> Stream:
-        """Run a function with state. `schema`: columns of its rows, when not those of the left."""
-        result = self.left.stream.with_schema(schema)
-        label = type(function).__name__
+        """Run a function with state. `schema`: columns of its rows, when not those of the left.
+
+        `ordered`: whether it takes the rows of both inputs in order of event time; by default if it
+        has `on_timer`. Side outputs: those that the function declares; "late" and "late_right" when
+        it is ordered.
+        """
+        left, right = self.left.stream, self.right.stream
         keys, right_keys = self.left.key_types, self.right.keys
-        operator = CoProcess(function, label, keys, right_keys, result)
-        left = self.left.partitioned(uid, "left")
-        inputs = (*left, *self.right.partitioned(uid, "right", port=1))
-        env = self.left.stream.env
-        node = env.add(operator, inputs, uid, name, parallelism)
-        return Stream(env, (Input(node),), result)
+        label = type(function).__name__
+        result = left.with_schema(schema)
+        use = checked_use(function, label, CoProcessFunction, keys, [left, right], ordered)
+        waiting = (left.schema, right.schema) if use.ordered else ()
+        operator = CoProcess(
+            function, label, keys, right_keys, result, sides=use.sides, in_order_of=waiting
+        )
+        inputs = self.left.partitioned(uid, "left")
+        inputs = (*inputs, *self.right.partitioned(uid, "right", port=1))
+        node = left.env.add(operator, inputs, uid, name, parallelism)
+        return with_sides(left, node, result, use)
 
 
 def _typed(keys: Mapping[str, pl.DataType]) -> str:

@@ -111,7 +111,7 @@ class Attempt:
         for id_, spec in wiring.specs.items():
             # Each task unpickles the graph for itself, as workers do: nothing is shared by chance.
             copied = cloudpickle.loads(cloudpickle.dumps(spec))  # type: ignore[no-untyped-call]
-            self.tasks[id_] = Task(copied, _restored(restore.get(id_), storage))
+            self.tasks[id_] = Task(copied, _restored(restore.get(id_), storage), now=now)
         self.channels: dict[tuple[TaskId, int], deque[Element]] = {
             target: deque() for target in wiring.routes.values()
         }
@@ -173,7 +173,10 @@ class Attempt:
             if task.outbox:
                 if len(self._channel_of(id_)) < CAPACITY:
                     steps.append(Step(Pace.TASKS, partial(self._send, id_)))
-            elif self._again_at.get(id_, NEVER) <= self.now:
+                continue
+            if task.next_timer <= self.now:
+                steps.append(Step(Pace.TASKS, partial(self._advance, id_)))
+            if self._again_at.get(id_, NEVER) <= self.now:
                 steps.append(Step(Pace.TASKS, partial(self._poll, id_, random)))
         for (id_, channel), queue in self.channels.items():
             task = self.tasks[id_]
@@ -201,6 +204,10 @@ class Attempt:
 
     def _poll(self, id_: TaskId, random: Random) -> None:
         self._again_at[id_] = self.tasks[id_].poll(self.now, random.randint(1, MAX_ROWS)).again_at
+        self._collect(id_)
+
+    def _advance(self, id_: TaskId) -> None:
+        self.tasks[id_].advance(self.now)
         self._collect(id_)
 
     def _deliver(self, id_: TaskId, channel: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import cloudpickle
 import polars as pl
 
-from engine.elements import KEY_GROUP, MIN_TIME, Micros
+from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, key_groups, range_of
 from engine.operators.contract import MAIN, Context, Operator
 from engine.state.contract import StateBackend, StateDescriptor
@@ -43,6 +43,8 @@ class _HarnessContext(Context):
         self.watermark = watermark
         self.frames: dict[str, list[pl.DataFrame]] = defaultdict(list)
         self.counters: Counter[str] = Counter()
+        self.now = MIN_TIME
+        self.wake_at = MAX_TIME
         self._backend = backend
 
     def emit(self, frame: pl.DataFrame, tag: str = MAIN) -> None:
@@ -53,6 +55,10 @@ class _HarnessContext(Context):
     def state(self, descriptor: StateDescriptor) -> object:
         """The handle of a state."""
         return self._backend.state(descriptor)
+
+    def wake(self, time: Micros) -> None:
+        """Have the operator called when the test lets the clock reach a time."""
+        self.wake_at = min(self.wake_at, time)
 
     def count(self, metric: str, amount: int) -> None:
         """Add to a counter."""
@@ -126,6 +132,14 @@ class OperatorHarness:
         if watermark > self._ctx.watermark:
             self._ctx.watermark = Micros(watermark)
             self._operator.on_watermark(Micros(watermark), self._ctx)
+
+    def tick(self, now: int) -> None:
+        """Let processing time reach `now`."""
+        ctx = self._ctx
+        ctx.now = Micros(now)
+        while ctx.wake_at <= now:
+            ctx.wake_at = MAX_TIME
+            self._operator.on_processing_time(ctx.now, ctx)
 
     def snapshot(self) -> HarnessSnapshot:
         """Take what a barrier would take, through the canonical tables."""

@@ -208,5 +208,5 @@ def test_a_value_that_the_state_cannot_hold_is_refused_at_its_row():
 
 
 def test_a_state_of_lists_is_refused_because_they_change_in_place():
-    with pytest.raises(GraphError, match="value state cannot hold List"):
+    with pytest.raises(GraphError, match="state cannot hold List"):
         hw.ValueState(pl.List(pl.Int64))

@@ -295,3 +295,84 @@ def test_functions_run_on_keyed_streams(flights, timeless):
         kept.key_by("carrier").connect(timeless.key_by("carrier")).process(Joins(), uid="joins")
     )
     assert joined.schema == flights.schema
+
+
+class Quiet(hw.KeyedProcessFunction):
+    side_outputs = {"loud": {"carrier": str, "n": int}}
+    seen = hw.ListState(int)
+
+    def process(self, row, ctx):
+        return [row]
+
+    def on_timer(self, time, ctx):
+        return None
+
+
+class Sides(Keeps):
+    def __init__(self, **sides):
+        self.side_outputs = sides
+
+
+class Counted(Keeps):
+    value = hw.ValueState(int)
+    kept = hw.ValueState(int, ttl="1h")
+
+
+def test_a_function_with_timers_has_its_side_outputs_and_one_for_late_rows(flights):
+    kept = flights.key_by("carrier").process(Quiet(), uid="quiet")
+    assert columns(kept.side_output("loud")) == {
+        "carrier": "String",
+        "n": "Int64",
+        "event_time": "Int64",
+    }
+    assert kept.side_output("late").schema == flights.schema
+    with pytest.raises(GraphError, match="has no side output 'late': it has 'loud'"):
+        flights.key_by("carrier").process(Quiet(), ordered=False).side_output("late")
+
+
+USES = {
+    "timers without event time": (
+        lambda s, t: t.key_by("carrier").process(Quiet()),
+        "function 'Quiet' has on_timer, but not every input has event time",
+    ),
+    "order without event time": (
+        lambda s, t: (
+            s.key_by("carrier").connect(t.key_by("carrier")).process(Joins(), ordered=True)
+        ),
+        "'Joins' takes rows in order of event time, but not every",
+    ),
+    "ttl without event time": (
+        lambda s, t: t.key_by("carrier").process(Counted()),
+        "'Counted' has the state 'kept' with a TTL of event time",
+    ),
+    "the class": (
+        lambda s, t: s.key_by("carrier").process(Keeps),
+        r"process needs a KeyedProcessFunction \(pass an object, not the class\)",
+    ),
+    "another kind": (
+        lambda s, t: s.key_by("carrier").process(Joins()),
+        "process needs a KeyedProcessFunction: got",
+    ),
+    "key named as a column of state": (
+        lambda s, t: s.rename({"carrier": "value"}).key_by("value").process(Counted()),
+        "state 'kept' of 'Counted' has the column 'value', which is a key",
+    ),
+    "main side output": (
+        lambda s, t: s.key_by("carrier").process(Sides(main={"n": int})),
+        "cannot have a side output 'main'",
+    ),
+    "reserved column": (
+        lambda s, t: s.key_by("carrier").process(Sides(loud={"key_group": int})),
+        "side output 'loud' of 'Sides' declares the reserved column 'key_group'",
+    ),
+    "side output without columns": (
+        lambda s, t: s.key_by("carrier").process(Sides(loud={})),
+        "declares no columns",
+    ),
+}
+
+
+@pytest.mark.parametrize(("mistake", "sentence"), USES.values(), ids=USES)
+def test_a_function_that_cannot_be_used_so_is_refused(flights, timeless, mistake, sentence):
+    with pytest.raises(GraphError, match=sentence):
+        mistake(flights, timeless)

@@ -1,0 +1,384 @@
+"""States while a function runs: read from what was fetched before, written back after.
+
+    backend --get_many--> Cells --items--> BoundListState, … --items--> Cells --put_many--> backend
+
+Shapes   an item is what the backend keeps of one value: the value, or with a TTL (value, written).
+         Lists and dicts of items are copied at the first change, so that a frozen state is never
+         touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import polars as pl
+
+from engine.elements import MIN_TIME, Micros
+from engine.errors import FunctionError
+from engine.functions.states import (
+    AggregatingState,
+    ListState,
+    MapState,
+    ReducingState,
+    State,
+    ValueState,
+)
+from engine.functions.ttl import TimeDomain, Ttl
+from engine.state.handles import DELETED, Key, ValueHandle
+from engine.state.values import stored_value
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+R = TypeVar("R")
+
+ABSENT: Any = object()
+"""What a key has that has nothing: not None, which may be a value."""
+
+
+@dataclass(slots=True)
+class Current:
+    """The key and the time of the row that is being processed; shared by all states."""
+
+    key: Key = ()
+    times: dict[TimeDomain, Micros] = field(
+        default_factory=lambda: dict.fromkeys(TimeDomain, MIN_TIME)
+    )
+
+
+class Cells:
+    """What one state has for the keys of one turn."""
+
+    __slots__ = ("_changes", "_current", "_handle", "_values")
+
+    def __init__(self, handle: ValueHandle, keys: Iterable[Key], current: Current) -> None:
+        self._handle = handle
+        self._current = current
+        self._values = handle.get_many(keys)
+        self._changes: dict[Key, Any] = {}
+
+    def get(self) -> Any:
+        """What the current key has, or ABSENT."""
+        return self._values.get(self._current.key, ABSENT)
+
+    def put(self, value: Any) -> None:
+        """Set what the current key has."""
+        self._values[self._current.key] = self._changes[self._current.key] = value
+
+    def delete(self) -> None:
+        """Leave the current key with nothing."""
+        self._values.pop(self._current.key, None)
+        self._changes[self._current.key] = DELETED
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the current key has something that was made in this turn."""
+        return self._changes.get(self._current.key, DELETED) is not DELETED
+
+    def write_back(self) -> Mapping[Key, Any]:
+        """Hand the changes to the backend, and tell them."""
+        if self._changes:
+            self._handle.put_many(self._changes)
+        return self._changes
+
+
+class Items:
+    """Values to items and back, for a state without a TTL."""
+
+    def __init__(self, name: str, types: tuple[pl.DataType, ...]) -> None:
+        self._name = name
+        self._types = types
+
+    def wrap(self, value: Any) -> Any:
+        """The item of a value, as a snapshot would give it back. Raises FunctionError."""
+        if len(self._types) == 1:
+            return self.stored(value, self._types[0])
+        if not isinstance(value, tuple) or len(value) != len(self._types):
+            msg = (
+                f"state {self._name!r} holds {len(self._types)} columns: got {value!r}; "
+                "give a tuple of one value each"
+            )
+            raise FunctionError(msg)
+        return tuple(map(self.stored, value, self._types))
+
+    def stored(self, value: Any, dtype: pl.DataType) -> Any:
+        """One value, of the type that the state has."""
+        try:
+            return stored_value(value, dtype)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            msg = f"state {self._name!r} holds {dtype}: got {value!r}; convert it first"
+            raise FunctionError(msg) from error
+
+    def unwrap(self, item: Any) -> Any:
+        """The value of an item, or ABSENT."""
+        return item
+
+    def refreshed(self, item: Any) -> Any:
+        """The item after it was read."""
+        return item
+
+
+class ExpiringItems(Items):
+    """Values to items and back, for a state with a TTL."""
+
+    def __init__(
+        self, name: str, types: tuple[pl.DataType, ...], ttl: Ttl, current: Current
+    ) -> None:
+        super().__init__(name, types)
+        self._ttl = ttl
+        self._current = current
+
+    def wrap(self, value: Any) -> Any:
+        """The item of a value, written now."""
+        item = super().wrap(value)
+        return (*item, self._now) if len(self._types) > 1 else (item, self._now)
+
+    def unwrap(self, item: Any) -> Any:
+        """The value of an item, or ABSENT when its time is over."""
+        if item is ABSENT or self._now >= item[-1] + self._ttl.after:
+            return ABSENT
+        return item[:-1] if len(self._types) > 1 else item[0]
+
+    def refreshed(self, item: Any) -> Any:
+        """The item after it was read: as if written now, when reads count."""
+        if not self._ttl.refresh_on_read or item[-1] >= self._now:
+            return item
+        return (*item[:-1], self._now)
+
+    @property
+    def _now(self) -> Micros:
+        return self._current.times[self._ttl.domain]
+
+
+class BoundValueState(ValueState[T]):
+    """A value state during one turn."""
+
+    def __init__(self, declared: ValueState[T], cells: Cells, items: Items) -> None:
+        self.default = declared.default
+        self._cells = cells
+        self._items = items
+
+    def get(self) -> T:
+        """The value of the current key, or the default."""
+        value: T = _read(self._cells, self._items, self.default)
+        return value
+
+    def set(self, value: T) -> None:
+        """Set the value of the current key."""
+        self._cells.put(self._items.wrap(value))
+
+    def clear(self) -> None:
+        """Forget the value of the current key."""
+        self._cells.delete()
+
+
+class BoundReducingState(ReducingState[T]):
+    """A reducing state during one turn."""
+
+    def __init__(self, declared: ReducingState[T], cells: Cells, items: Items) -> None:
+        self.reduce = declared.reduce
+        self._cells = cells
+        self._items = items
+
+    def get(self) -> T | None:
+        """The value so far."""
+        value: T | None = _read(self._cells, self._items, None)
+        return value
+
+    def add(self, value: T) -> None:
+        """Fold a value in."""
+        before = self._items.unwrap(self._cells.get())
+        self._cells.put(self._items.wrap(value if before is ABSENT else self.reduce(before, value)))
+
+    def clear(self) -> None:
+        """Forget the value of the current key."""
+        self._cells.delete()
+
+
+class BoundAggregatingState(AggregatingState[V, R]):
+    """An aggregating state during one turn."""
+
+    def __init__(self, declared: AggregatingState[V, R], cells: Cells, items: Items) -> None:
+        self.function = declared.function
+        self._cells = cells
+        self._items = items
+
+    def get(self) -> R | None:
+        """The result so far."""
+        accumulator = _read(self._cells, self._items, ABSENT)
+        return None if accumulator is ABSENT else self.function.result(accumulator)
+
+    def add(self, value: V) -> None:
+        """Fold a value in."""
+        accumulator = self._items.unwrap(self._cells.get())
+        if accumulator is ABSENT:
+            accumulator = self.function.create()
+        self._cells.put(self._items.wrap(self.function.add(value, accumulator)))
+
+    def clear(self) -> None:
+        """Forget the accumulator of the current key."""
+        self._cells.delete()
+
+
+class BoundListState(ListState[T]):
+    """A list state during one turn."""
+
+    def __init__(self, declared: ListState[T], cells: Cells, items: Items) -> None:
+        self.payload = declared.payload
+        self._cells = cells
+        self._items = items
+
+    def get(self) -> list[T]:
+        """A copy of the list of the current key."""
+        given = self._cells.get()
+        if given is ABSENT:
+            return []
+        alive = [item for item in given if self._items.unwrap(item) is not ABSENT]
+        refreshed = [self._items.refreshed(item) for item in alive]
+        if refreshed != given:
+            self._replace(refreshed)
+        return [self._items.unwrap(item) for item in alive]
+
+    def add(self, value: T) -> None:
+        """Add a value at the end."""
+        self._own().append(self._items.wrap(value))
+
+    def add_all(self, values: Iterable[T]) -> None:
+        """Add values at the end."""
+        wrapped = [self._items.wrap(value) for value in values]
+        if wrapped:
+            self._own().extend(wrapped)
+
+    def update(self, values: Iterable[T]) -> None:
+        """Put other values in place of all."""
+        self._replace([self._items.wrap(value) for value in values])
+
+    def clear(self) -> None:
+        """Forget the list of the current key."""
+        self._cells.delete()
+
+    def _replace(self, items: list[Any]) -> None:
+        if items:
+            self._cells.put(items)
+        else:
+            self._cells.delete()
+
+    def _own(self) -> list[Any]:
+        """The list of the current key, made to be changed."""
+        given = self._cells.get()
+        if not self._cells.is_changed:
+            given = [] if given is ABSENT else list(given)
+            self._cells.put(given)
+        own: list[Any] = given
+        return own
+
+
+class BoundMapState(MapState[K, V]):
+    """A map state during one turn."""
+
+    def __init__(self, declared: MapState[K, V], cells: Cells, items: Items) -> None:
+        self.key_type = declared.key_type
+        self.payload = declared.payload
+        self._cells = cells
+        self._items = items
+
+    def get(self, key: K, default: V | None = None) -> V | None:  # type: ignore[override]
+        """The value of an entry, or the default."""
+        at = self._key(key)
+        item = self._all().get(at, ABSENT)
+        value: Any = self._items.unwrap(item)
+        if value is ABSENT:
+            return default
+        refreshed = self._items.refreshed(item)
+        if refreshed is not item:
+            self._own()[at] = refreshed
+        found: V = value
+        return found
+
+    def put(self, key: K, value: V) -> None:
+        """Set the value of an entry."""
+        at, item = self._key(key), self._items.wrap(value)
+        self._own()[at] = item
+
+    def remove(self, key: K) -> None:
+        """Remove an entry, if it is there."""
+        at = self._key(key)
+        if at in self._all():
+            own = self._own()
+            del own[at]
+            if not own:
+                self._cells.delete()
+
+    def items(self) -> list[tuple[K, V]]:
+        """All entries, sorted by key."""
+        every = self._all()
+        alive = {key: item for key, item in every.items() if self._is_alive(item)}
+        refreshed = {key: self._items.refreshed(item) for key, item in alive.items()}
+        if refreshed != every:
+            if refreshed:
+                self._cells.put(refreshed)
+            else:
+                self._cells.delete()
+        return [(key, self._items.unwrap(alive[key])) for key in sorted(alive)]
+
+    def clear(self) -> None:
+        """Forget all entries of the current key."""
+        self._cells.delete()
+
+    def __contains__(self, key: K) -> bool:
+        return self._is_alive(self._all().get(self._key(key), ABSENT))
+
+    def _is_alive(self, item: Any) -> bool:
+        return self._items.unwrap(item) is not ABSENT
+
+    def _key(self, key: Any) -> Any:
+        at = self._items.stored(key, self.key_type)
+        if at is None:
+            msg = "map state cannot have the key None; use a value of its own for what is unknown"
+            raise FunctionError(msg)
+        return at
+
+    def _all(self) -> dict[Any, Any]:
+        given = self._cells.get()
+        return {} if given is ABSENT else given
+
+    def _own(self) -> dict[Any, Any]:
+        """The entries of the current key, made to be changed."""
+        given = self._all()
+        if not self._cells.is_changed:
+            given = dict(given)
+            self._cells.put(given)
+        return given
+
+
+def bind(name: str, declared: State, cells: Cells, current: Current) -> State:
+    """The state that a function works with during one turn."""
+    types = tuple(declared.payload.values())
+    ttl = declared.ttl
+    items = Items(name, types) if ttl is None else ExpiringItems(name, types, ttl, current)
+    match declared:
+        case ValueState():
+            return BoundValueState(declared, cells, items)
+        case ReducingState():
+            return BoundReducingState(declared, cells, items)
+        case AggregatingState():
+            return BoundAggregatingState(declared, cells, items)
+        case ListState():
+            return BoundListState(declared, cells, items)
+        case MapState():
+            return BoundMapState(declared, cells, items)
+    msg = f"state {name!r} is of an unknown kind: {declared!r}"
+    raise TypeError(msg)
+
+
+def _read(cells: Cells, items: Items, default: Any) -> Any:
+    item = cells.get()
+    value = items.unwrap(item)
+    if value is ABSENT:
+        return default
+    refreshed = items.refreshed(item)
+    if refreshed is not item:
+        cells.put(refreshed)
+    return value

@@ -1,0 +1,108 @@
+"""Record functions: a method per row of an input, and one per timer.
+
+    class Amplifier(hw.CoProcessFunction):
+        factor = hw.ValueState(float, default=1.0)
+        def process_left(self, reading, ctx):
+            yield reading | {"value": reading["value"] * self.factor.get()}
+        def process_right(self, control, ctx):
+            self.factor.set(control["factor"])
+
+    class Silence(hw.KeyedProcessFunction):
+        last = hw.ValueState(int)
+        def process(self, row, ctx):
+            self.last.set(ctx.event_time)
+            ctx.register_event_time_timer(ctx.event_time + 60_000_000)
+        def on_timer(self, time, ctx):
+            if time == self.last.get() + 60_000_000:
+                yield {"sensor": ctx.key[0], "silent_since": self.last.get()}
+
+Shapes     rows are dicts; a method yields (or returns a list of) rows, or nothing.
+Guarantee  states are those of the row's key and are in every snapshot. Other attributes are
+           settings: what a method puts there may be lost at any time.
+Order      a function with `on_timer` gets rows and timers in order of event time, however they
+           came: a timer of time t after all rows before t, and before all others. Rows that came
+           behind their watermark go to the side output "late". (`ordered=False` where it is used
+           gives both as they come, as in Flink: then what a timer sees may depend on the speed.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any, ClassVar, TypeVar
+
+from engine.elements import Micros
+from engine.functions.context import FunctionContext
+from engine.functions.states import State
+from engine.state.schema import TypeLike
+
+F = TypeVar("F", bound="StatefulFunction")
+
+Row = dict[str, Any]
+Rows = Iterable[Row] | None
+
+
+class StatefulFunction(ABC):  # noqa: B024  nothing is abstract here, and none is made of it
+    """Root of the functions that run on keyed streams."""
+
+    side_outputs: ClassVar[Mapping[str, Mapping[str, TypeLike]]] = {}
+    """Columns of what `ctx.emit(row, to=tag)` sends aside, by tag."""
+
+    def on_timer(self, time: Micros, ctx: FunctionContext) -> Rows:
+        """Event time has reached a timer of the key. Rows get the time of the timer."""
+        raise NotImplementedError
+
+    def on_processing_timer(self, time: Micros, ctx: FunctionContext) -> Rows:
+        """The clock has reached a timer of the key. Rows get the watermark as their event time."""
+        raise NotImplementedError
+
+
+class KeyedProcessFunction(StatefulFunction):
+    """Processes the rows of one keyed stream."""
+
+    @abstractmethod
+    def process(self, row: Row, ctx: FunctionContext) -> Rows:
+        """Take one row."""
+
+
+class CoProcessFunction(StatefulFunction):
+    """Processes the rows of two streams that are keyed alike, with shared state."""
+
+    @abstractmethod
+    def process_left(self, row: Row, ctx: FunctionContext) -> Rows:
+        """Take one row of the first stream."""
+
+    @abstractmethod
+    def process_right(self, row: Row, ctx: FunctionContext) -> Rows:
+        """Take one row of the second stream."""
+
+
+def has_event_timers(function: StatefulFunction) -> bool:
+    """Whether a function wants to hear of event time."""
+    return type(function).on_timer is not StatefulFunction.on_timer
+
+
+def has_processing_timers(function: StatefulFunction) -> bool:
+    """Whether a function wants to hear of the clock."""
+    return type(function).on_processing_timer is not StatefulFunction.on_processing_timer
+
+
+def states_of(function: StatefulFunction) -> Mapping[str, State]:
+    """The states that a function declares, by attribute name, sorted."""
+    owners = [*reversed(type(function).__mro__), function]
+    found = {
+        name: value
+        for owner in owners
+        for name, value in vars(owner).items()
+        if isinstance(value, State)
+    }
+    return dict(sorted(found.items()))
+
+
+def bound(function: F, states: Mapping[str, State]) -> F:
+    """A copy of the function whose states work."""
+    instance = copy(function)
+    for name, state in states.items():
+        setattr(instance, name, state)
+    return instance

@@ -1,0 +1,90 @@
+"""Timers in memory: a set of (time, key), and a heap over it.
+
+Cost     adding and firing a timer takes log(timers); a removed one waits in the heap.
+         Every backend keeps timers here, as Flink can: some 200 bytes each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from heapq import heapify, heappop, heappush
+
+import polars as pl
+
+from engine.elements import KEY_GROUP, Micros
+from engine.state.contract import TIME, FrozenState, StateDescriptor
+from engine.state.handles import Key, TimersHandle
+from engine.state.schema import table_schema
+
+Timer = tuple[Micros, Key]
+
+
+class MemoryTimers(TimersHandle):
+    """The timers of one subtask."""
+
+    def __init__(self, descriptor: StateDescriptor) -> None:
+        self._descriptor = descriptor
+        self._timers: set[Timer] = set()
+        self._heap: list[Timer] = []
+
+    def add(self, time: Micros, key: Key) -> None:
+        """Add a timer."""
+        timer = time, key
+        if timer not in self._timers:
+            self._timers.add(timer)
+            heappush(self._heap, timer)
+
+    def remove(self, time: Micros, key: Key) -> None:
+        """Remove a timer, if it is there."""
+        self._timers.discard((time, key))
+        # Timers that are always moved on before they fire must not fill the heap.
+        if len(self._heap) > 64 and len(self._heap) > 4 * len(self._timers):
+            self._heap = list(self._timers)
+            heapify(self._heap)
+
+    def holds(self, time: Micros, key: Key) -> bool:
+        """Whether there is such a timer."""
+        return (time, key) in self._timers
+
+    def first(self) -> Timer | None:
+        """The earliest timer."""
+        while self._heap and self._heap[0] not in self._timers:
+            heappop(self._heap)
+        return self._heap[0] if self._heap else None
+
+    def due(self, time: Micros) -> list[Timer]:
+        """All timers up to `time`."""
+        found: list[Timer] = []
+        while (timer := self.first()) is not None and timer[0] <= time:
+            heappop(self._heap)
+            # A timer that was removed and added again is twice in the heap.
+            if not found or found[-1] != timer:
+                found.append(timer)
+        for timer in found:
+            heappush(self._heap, timer)
+        return found
+
+    def load(self, table: pl.DataFrame) -> None:
+        """Add the rows of a canonical table."""
+        for *key, time in table.iter_rows():
+            self._timers.add((time, tuple(key)))
+        self._heap = list(self._timers)
+        heapify(self._heap)
+
+    def freeze(self) -> FrozenState:
+        """References to all timers."""
+        return FrozenTimers(self._descriptor, self._timers.copy())
+
+
+class FrozenTimers(FrozenState):
+    """The timers of one subtask as they were at a barrier."""
+
+    def __init__(self, descriptor: StateDescriptor, timers: Collection[Timer]) -> None:
+        self.descriptor = descriptor
+        self._timers = timers
+
+    def table(self) -> pl.DataFrame:
+        """The canonical table, sorted by key group, keys and time."""
+        rows = [(*key, time) for time, key in self._timers]
+        table = pl.DataFrame(rows, schema=table_schema(self.descriptor), orient="row")
+        return table.sort(KEY_GROUP, *self.descriptor.keys, TIME)

@@ -1,0 +1,121 @@
+"""How functions with state are used: what is checked when the graph is built.
+
+Errors   GraphError for a function of another kind, for columns that have the name of a key, for
+         timers or order of event time on a stream without it, for side outputs that cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.elements import EVENT_TIME, RESERVED_COLUMNS
+from engine.errors import GraphError
+from engine.functions import StatefulFunction, TimeDomain, states_of
+from engine.functions.process import has_event_timers
+from engine.graph.logical import Input, Node
+from engine.operators.contract import MAIN
+from engine.operators.expressions import Schema
+from engine.operators.keyed_process import LATE_TAGS
+from engine.state.schema import as_type
+from engine.stream.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A function on its inputs, checked."""
+
+    ordered: bool
+    sides: Mapping[str, Schema]
+    """Columns of the side outputs that the function declares."""
+    late: Mapping[str, Schema]
+    """Those of the side outputs for rows that come behind their watermark."""
+
+
+def checked_use(
+    function: StatefulFunction,
+    label: str,
+    kind: type[StatefulFunction],
+    keys: Schema,
+    inputs: Sequence[Stream],
+    ordered: bool | None,
+) -> Use:
+    """Look at a function and the streams it is to process. Raises GraphError."""
+    if not isinstance(function, kind):
+        hint = " (pass an object, not the class)" if isinstance(function, type) else ""
+        msg = f"process needs a {kind.__name__}{hint}: got {function!r}; derive yours from it"
+        raise GraphError(msg)
+    _check_states(function, label, keys)
+    timed = all(EVENT_TIME in stream.schema for stream in inputs)
+    _check_time(function, label, ordered, timed=timed)
+    wanted = has_event_timers(function) if ordered is None else ordered
+    late = dict(zip(LATE_TAGS, (stream.schema for stream in inputs), strict=False))
+    sides = _sides(function, label, late if wanted else {}, timed=EVENT_TIME in inputs[0].schema)
+    return Use(wanted, sides, late if wanted else {})
+
+
+def with_sides(stream: Stream, node: Node, schema: Schema, use: Use) -> Stream:
+    """The stream of what a function gives, with its side outputs."""
+    sides = {
+        tag: Stream(stream.env, (Input(node, tag),), columns)
+        for tag, columns in {**use.sides, **use.late}.items()
+    }
+    return Stream(stream.env, (Input(node),), schema, sides)
+
+
+def _check_states(function: StatefulFunction, label: str, keys: Schema) -> None:
+    for name, state in states_of(function).items():
+        taken = sorted(state.columns.keys() & {*keys, *RESERVED_COLUMNS})
+        if taken:
+            msg = (
+                f"state {name!r} of {label!r} has the column {taken[0]!r}, which is a key of the "
+                "stream too; rename the key, e.g. with stream.rename, before key_by"
+            )
+            raise GraphError(msg)
+
+
+def _check_time(
+    function: StatefulFunction, label: str, ordered: bool | None, *, timed: bool
+) -> None:
+    if timed:
+        return
+    if has_event_timers(function):
+        needs = "has on_timer"
+    elif ordered:
+        needs = "takes rows in order of event time"
+    else:
+        ttls = {name: state.ttl for name, state in states_of(function).items()}
+        needs = next(
+            (
+                f"has the state {name!r} with a TTL of event time"
+                for name, ttl in ttls.items()
+                if ttl is not None and ttl.domain is TimeDomain.EVENT_TIME
+            ),
+            "",
+        )
+    if needs:
+        msg = (
+            f"function {label!r} {needs}, but not every input has event time; pass watermarks=… to "
+            "env.source, or use processing time"
+        )
+        raise GraphError(msg)
+
+
+def _sides(
+    function: StatefulFunction, label: str, taken: Mapping[str, object], *, timed: bool
+) -> Mapping[str, Schema]:
+    sides: dict[str, Schema] = {}
+    for tag, declared in function.side_outputs.items():
+        if tag == MAIN or tag in taken or not tag.strip():
+            msg = f"function {label!r} cannot have a side output {tag!r}; choose another name"
+            raise GraphError(msg)
+        columns = {name: as_type(type_) for name, type_ in declared.items()}
+        reserved = [name for name in columns if name in RESERVED_COLUMNS]
+        if reserved or not columns:
+            given = f"the reserved column {reserved[0]!r}" if reserved else "no columns"
+            msg = f"side output {tag!r} of {label!r} declares {given}; name its own columns"
+            raise GraphError(msg)
+        sides[tag] = {**columns, EVENT_TIME: pl.Int64()} if timed else columns
+    return sides
