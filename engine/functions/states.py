@@ -106,7 +106,11 @@ class ValueState(State, Generic[T]):
     def __init__(self, type_: TypeLike, *, default: Any = None, ttl: TtlLike | None = None) -> None:
         super().__init__({VALUE: type_}, ttl)
         self.dtype = self.payload[VALUE]
-        self.default = stored_value(default, self.dtype)
+        try:
+            self.default = stored_value(default, self.dtype)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            msg = f"default of a state of {self.dtype} does not fit: got {default!r}; convert it"
+            raise GraphError(msg) from error
 
     def get(self) -> T:
         """The value of the current key, or the default."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import polars as pl
 
+from engine.durations import parse_duration
 from engine.elements import EVENT_TIME
 from engine.errors import GraphError
 from engine.functions import CoProcessFunction, KeyedProcessFunction
+from engine.functions.map_with_state import (
+    MapFunction,
+    MapWithState,
+    MapWithStateUntilTimeout,
+    OnTimeout,
+)
 from engine.graph.logical import Input
 from engine.operators.key_by import KeyBy
 from engine.operators.keyed_process import CoProcess, KeyedProcess
@@ -75,6 +83,38 @@ class KeyedStream:
         operator = KeyedProcess(function, label, keys, result, sides=use.sides, in_order_of=waiting)
         node = stream.env.add(operator, self.partitioned(uid, "key"), uid, name, parallelism)
         return with_sides(stream, node, result, use)
+
+    def map_with_state(
+        self,
+        function: MapFunction,
+        *,
+        initial_state: object,
+        state_type: TypeLike,
+        timeout: str | timedelta | int | None = None,
+        on_timeout: OnTimeout | None = None,
+        schema: Mapping[str, TypeLike] | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Make rows with `function(state, row) -> (state, row)`, with a state per key.
+
+        `timeout`: a length of event time (a number is µs) after which a key without rows is
+        forgotten, and `on_timeout(state, key)` may give a last row. With it rows come in order of
+        event time, and the side output "late" has those that came too late for that.
+        """
+        made: KeyedProcessFunction = MapWithState(function, initial_state, state_type)
+        if timeout is not None:
+            length = parse_duration(timeout, "timeout")
+            if length <= 0:
+                msg = f"timeout must be positive: got {timeout!r}; pass e.g. '30m'"
+                raise GraphError(msg)
+            made = MapWithStateUntilTimeout(function, initial_state, state_type, length, on_timeout)
+        elif on_timeout is not None:
+            msg = "map_with_state has on_timeout but no timeout; pass timeout='30m'"
+            raise GraphError(msg)
+        shown = name or uid or "map_with_state"
+        return self.process(made, schema=schema, uid=uid, name=shown, parallelism=parallelism)
 
     def partitioned(self, uid: str | None, role: str, port: int = 0) -> tuple[Input, ...]:
         """Stamp key groups, and give the inputs of the operator that is to get the rows."""

@@ -328,3 +328,43 @@ def test_a_drain_ends_event_time_before_the_barrier() -> None:
     task.trigger(drain, NOW)
     assert shown(task) == [(0, Watermark(MAX_TIME)), (0, drain)]
     assert task.snapshots[0].operators[0].splits["a"].watermark == MIN_TIME
+
+
+class Alarm(Operator):
+    """Wants to be called 10 µs after each batch; says what it saw."""
+
+    name = "alarm"
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        ctx.wake(Micros(ctx.now + 10))
+
+    def on_processing_time(self, now: Micros, ctx: Context) -> None:
+        ctx.emit(pl.DataFrame({"n": [now]}))
+
+
+def alarm(now: int = 0) -> Task:
+    task = task_of(chained("alarm", Alarm()), outputs=[OutputEdge(edge(0), (0,))])
+    task.deliver(0, numbers(1), Micros(now))
+    return task
+
+
+def test_the_clock_reaches_an_operator_once_when_it_asked_for_it() -> None:
+    task = alarm(now=100)
+    assert task.next_timer == 110
+    task.advance(Micros(109))
+    assert not task.outbox
+    task.advance(Micros(110))
+    assert shown(task) == [(0, [110])]
+    assert task.next_timer == MAX_TIME
+
+
+@pytest.mark.parametrize(
+    "last", [EndOfInput(), Barrier(1, then=AfterBarrier.STOP)], ids=["end of input", "stop"]
+)
+def test_after_its_last_element_a_task_waits_for_no_clock(last: Element) -> None:
+    task = alarm()
+    deliver(task, last)
+    assert task.next_timer == MAX_TIME
+    task.outbox.clear()
+    task.advance(Micros(10))
+    assert not task.outbox
