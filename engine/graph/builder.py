@@ -25,9 +25,12 @@ from engine.graph.jobgraph import (
 from engine.graph.logical import Input, LogicalGraph, Node
 from engine.operators.sink import SinkOperator
 from engine.operators.source import SourceOperator
+from engine.state.backends import StateSettings
 
 
-def build(graph: LogicalGraph, checkpoint_interval: Micros | None) -> JobGraph:
+def build(
+    graph: LogicalGraph, checkpoint_interval: Micros | None, state: StateSettings | None = None
+) -> JobGraph:
     """Chain the operators of a job. Raises GraphError."""
     if not any(isinstance(node.operator, SourceOperator) for node in graph.nodes):
         msg = f"job {graph.name!r} has no source; begin with env.source(…)"
@@ -45,6 +48,7 @@ def build(graph: LogicalGraph, checkpoint_interval: Micros | None) -> JobGraph:
         edges=tuple(chains.edges),
         checkpoint_interval=checkpoint_interval,
         warnings=tuple(_warnings(graph)),
+        state=state or StateSettings(),
     )
 
 

@@ -11,13 +11,14 @@ plan (`plan.py`), which is plain JSON: the job manager never unpickles a graph.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from engine.elements import Micros
 from engine.operators.contract import MAIN, Operator
 from engine.operators.sink import SinkOperator
 from engine.operators.source import SourceOperator
+from engine.state.backends import StateSettings
 
 AnyOperator = Operator | SourceOperator | SinkOperator
 
@@ -99,3 +100,5 @@ class JobGraph:
     """How often the engine takes a checkpoint; None: only when asked."""
     warnings: tuple[str, ...] = ()
     """What the author should know, though the job can run."""
+    state: StateSettings = field(default_factory=StateSettings)
+    """Which backend keeps its state."""

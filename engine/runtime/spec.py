@@ -8,10 +8,11 @@ Shapes   channels are numbered from 0, inputs and outputs apart, for each subtas
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.graph.jobgraph import JobEdge, JobVertex, TaskId
 from engine.keygroups import KeyGroupRange, range_of
+from engine.state.backends import StateSettings
 from engine.state.contract import StateBackend
 
 BackendMaker = Callable[[KeyGroupRange], StateBackend]
@@ -40,6 +41,7 @@ class TaskSpec:
     outputs: tuple[OutputEdge, ...]
     keyed: bool = False
     """Whether rows arrive partitioned by key, so that this subtask owns a range of key groups."""
+    state: StateSettings = field(default_factory=StateSettings)
 
     @property
     def id(self) -> TaskId:

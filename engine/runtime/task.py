@@ -46,7 +46,6 @@ from engine.runtime.inputs import InputTimes
 from engine.runtime.metrics import TaskMetrics
 from engine.runtime.partitioners import partitioner
 from engine.runtime.spec import BackendMaker, OutputEdge, TaskSpec
-from engine.state.memory import MemoryBackend
 
 __all__ = ["Polling", "Task", "TaskSnapshot", "TaskSpec"]
 
@@ -67,7 +66,7 @@ class Task:
         self,
         spec: TaskSpec,
         restored: Sequence[RestoredOperator] = (),
-        new_backend: BackendMaker = MemoryBackend,
+        new_backend: BackendMaker | None = None,
         now: Micros = MIN_TIME,
     ) -> None:
         """Open everything and put the restored state in place; sinks of subtask 0 recover here.
@@ -87,7 +86,7 @@ class Task:
         self._alignment = Alignment(len(spec.inputs))
         self._times = InputTimes(len(spec.inputs))
         self._stop: Barrier | None = None
-        self._chain = Chain(spec, restored, self._sends(), new_backend, now)
+        self._chain = Chain(spec, restored, self._sends(), new_backend or spec.state.new, now)
         self._source = self._chain.source
         self.metrics = TaskMetrics([link.context.metrics for link in self._chain.links])
 

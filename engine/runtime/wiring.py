@@ -52,6 +52,7 @@ def wire(graph: JobGraph, job_id: str, attempt_id: str) -> Wiring:
             inputs=tuple(ports[task]),
             outputs=tuple(outputs[task]),
             keyed=is_keyed(graph, vertex.id),
+            state=graph.state,
         )
         for vertex in graph.vertices
         for task in tasks_of(vertex)

@@ -21,6 +21,7 @@ from engine.graph.logical import Input, LogicalGraph, Node
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
 from engine.operators.sink import SinkOperator
 from engine.operators.source import SourceOperator
+from engine.state.backends import StateSettings, backend_kind
 from engine.stream.recording import current_recording, interval_of
 from engine.stream.stream import Stream
 from engine.watermarks import WatermarkStrategy
@@ -36,8 +37,13 @@ class Environment:
         checkpoint_interval: str | int | None = "1s",
         parallelism: int = 1,
         max_parallelism: int = DEFAULT_MAX_PARALLELISM,
+        state_backend: str = "memory",
     ) -> None:
-        """Begin a job. `checkpoint_interval`: a length of time (a number is µs); None for none."""
+        """Begin a job.
+
+        `checkpoint_interval`: a length of time (a number is µs); None for none.
+        `state_backend`: memory, or rocksdb for keyed state that is larger.
+        """
         if not name.strip():
             msg = f"job name is empty: got {name!r}; pass e.g. Environment('sensors')"
             raise GraphError(msg)
@@ -46,6 +52,7 @@ class Environment:
             checkpoint_interval = recording.checkpoint_interval() or checkpoint_interval
             parallelism = recording.parallelism() or parallelism
             max_parallelism = recording.max_parallelism() or max_parallelism
+            state_backend = recording.state_backend() or state_backend
         if not 1 <= max_parallelism <= MAX_MAX_PARALLELISM:
             msg = (
                 f"max_parallelism is out of range: got {max_parallelism}; "
@@ -56,6 +63,8 @@ class Environment:
         self.parallelism = parallelism
         self.max_parallelism = max_parallelism
         self._interval = interval_of(checkpoint_interval)
+        folder = None if recording is None else recording.rocksdb_folder()
+        self._state = StateSettings(backend_kind(state_backend), folder)
         self._shadow = None if recording is None else recording.shadow()
         self._graph = LogicalGraph(name, max_parallelism)
 
@@ -89,7 +98,7 @@ class Environment:
 
     def graph(self) -> JobGraph:
         """The job graph as it is now. Raises GraphError."""
-        return build(self._graph, self._interval)
+        return build(self._graph, self._interval, self._state)
 
     def execute(self) -> None:
         """Hand the job over: every job file ends with this. Raises GraphError, ConfigError."""

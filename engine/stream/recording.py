@@ -1,7 +1,8 @@
 """What a job file leaves behind while it is captured: its settings come in, its graph goes out.
 
 Shapes   settings are text by key, as they are submitted. Known keys: `parallelism.default`,
-         `execution.checkpointing.interval`, `pipeline.max-parallelism`, `headwater.sinks.shadow`.
+         `execution.checkpointing.interval`, `pipeline.max-parallelism`, `headwater.sinks.shadow`,
+         `state.backend` (memory | rocksdb), `state.backend.rocksdb.localdir`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ PARALLELISM = "parallelism.default"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 MAX_PARALLELISM = "pipeline.max-parallelism"
 SHADOW = "headwater.sinks.shadow"
+STATE_BACKEND = "state.backend"
+ROCKSDB_FOLDER = "state.backend.rocksdb.localdir"
 
 
 @dataclass(slots=True)
@@ -43,6 +46,14 @@ class Recording:
         value = self.settings.get(CHECKPOINT_INTERVAL)
         # A plain number is milliseconds, as in Flink.
         return f"{value}ms" if value is not None and value.isdecimal() else value
+
+    def state_backend(self) -> str | None:
+        """Wanted instead of the environment's."""
+        return self.settings.get(STATE_BACKEND) or None
+
+    def rocksdb_folder(self) -> str | None:
+        """Where RocksDB shall have its files."""
+        return self.settings.get(ROCKSDB_FOLDER) or None
 
     def shadow(self) -> str | None:
         """The name beside whose targets all sinks shall write."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tempfile
 
 import polars as pl
 import pytest
@@ -54,9 +55,13 @@ class Visits(hw.KeyedProcessFunction):
         self.last.clear()
 
 
-def job(parallelism, output):
+def job(parallelism, output, state_backend="memory"):
     env = hw.Environment(
-        "clicks", parallelism=parallelism, max_parallelism=12, checkpoint_interval=None
+        "clicks",
+        parallelism=parallelism,
+        max_parallelism=12,
+        checkpoint_interval=None,
+        state_backend=state_backend,
     )
     source = MemorySource({split: clicks(split) for split in SPLITS}, every=20_000)
     times = hw.bounded_out_of_orderness("200ms", column="at")
@@ -90,5 +95,13 @@ def test_the_undisturbed_run_gives_something_to_compare():
 @pytest.mark.parametrize("seed", range(8))
 def test_any_history_gives_the_same_output(seed):
     found = tables(simulate(job, seed))
+    for table, wanted in zip(found, undisturbed(), strict=True):
+        assert table.equals(wanted), f"seed {seed} gave another output"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_state_on_disk_gives_the_same_output(seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = tables(simulate(functools.partial(job, state_backend="rocksdb"), seed))
     for table, wanted in zip(found, undisturbed(), strict=True):
         assert table.equals(wanted), f"seed {seed} gave another output"

@@ -1,0 +1,53 @@
+"""Which backend keeps the state of a job: the setting `state.backend`.
+
+>>> isinstance(StateSettings().new(KeyGroupRange(0, 128)), MemoryBackend)
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from engine.errors import ConfigError
+from engine.keygroups import KeyGroupRange
+from engine.state.contract import StateBackend
+from engine.state.memory import MemoryBackend
+
+
+class BackendKind(StrEnum):
+    """Where keyed state lives."""
+
+    MEMORY = "memory"
+    ROCKSDB = "rocksdb"
+
+
+def backend_kind(name: str) -> BackendKind:
+    """The backend of a name; Flink's `hashmap` is memory. Raises ConfigError.
+
+    >>> backend_kind("rocksdb"), backend_kind("hashmap")
+    (<BackendKind.ROCKSDB: 'rocksdb'>, <BackendKind.MEMORY: 'memory'>)
+    """
+    known = {"hashmap": BackendKind.MEMORY, **{kind.value: kind for kind in BackendKind}}
+    if name not in known:
+        msg = f"state.backend is unknown: got {name!r}; pass memory or rocksdb"
+        raise ConfigError(msg)
+    return known[name]
+
+
+@dataclass(frozen=True, slots=True)
+class StateSettings:
+    """How a job keeps its state while it runs. Snapshots do not depend on it."""
+
+    kind: BackendKind = BackendKind.MEMORY
+    folder: str | None = None
+    """Where RocksDB has its files: the system's folder for temporary files by default."""
+
+    def new(self, key_groups: KeyGroupRange) -> StateBackend:
+        """An empty backend for one operator subtask."""
+        if self.kind is BackendKind.MEMORY:
+            return MemoryBackend(key_groups)
+        from engine.state.rocks import RocksBackend  # a job in memory need not load RocksDB
+
+        return RocksBackend(key_groups, None if self.folder is None else Path(self.folder))

@@ -1,0 +1,331 @@
+"""Conformance suite of state backends: whoever writes one proves with one call that it keeps the
+contract of `state/contract.py`.
+
+    check_state_backend(lambda key_groups: MemoryBackend(key_groups))
+
+What a backend has to do is told by plain dicts and sets that get the same random writes; what they
+hold must be what the handles give and what the canonical tables hold, also after a freeze, on
+another thread, and after a restore by halves of the key groups, in which a backend may change into
+another: `restore_with`. The suite raises AssertionError with one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from random import Random
+from typing import Any, cast
+
+import polars as pl
+from polars.testing import assert_frame_equal
+
+from engine.elements import EVENT_TIME, KEY_GROUP, Micros
+from engine.errors import InternalError, RestoreError
+from engine.keygroups import KeyGroupRange, key_groups
+from engine.state.contract import (
+    INDEX,
+    MAP_KEY,
+    SLICE_END,
+    TIME,
+    VALUE,
+    StateBackend,
+    StateDescriptor,
+    StateKind,
+)
+from engine.state.handles import DELETED, Key, RowsHandle, RunsHandle, TimersHandle, ValueHandle
+from engine.state.schema import table_schema
+
+Make = Callable[[KeyGroupRange], StateBackend]
+Model = dict[Key, Any]
+
+GROUPS = 16
+ALL = KeyGroupRange(0, GROUPS)
+HALVES = (KeyGroupRange(0, 7), KeyGroupRange(7, GROUPS))
+STEPS = 30
+
+_UTC = pl.Datetime("us", "UTC")
+_KEYS: Mapping[str, pl.DataType] = {"id": pl.Int64(), "name": pl.String()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A keyed state, and random items for it."""
+
+    descriptor: StateDescriptor
+    item: Callable[[Random], Any]
+
+    def value(self, random: Random) -> Any:
+        """What a key may have; DELETED now and then."""
+        if random.random() < 0.2:
+            return DELETED
+        count = random.randint(1, 3)
+        match self.descriptor.kind:
+            case StateKind.LIST:
+                return [self.item(random) for _ in range(count)]
+            case StateKind.MAP:
+                return {random.choice("abcd"): self.item(random) for _ in range(count)}
+            case _:
+                return self.item(random)
+
+    def rows(self, model: Model) -> pl.DataFrame:
+        """The canonical table, by definition."""
+        rows: list[tuple[Any, ...]] = []
+        for key, held in model.items():
+            match self.descriptor.kind:
+                case StateKind.LIST:
+                    rows += [(*key, index, *_columns(item)) for index, item in enumerate(held)]
+                case StateKind.MAP:
+                    rows += [(*key, second, *_columns(item)) for second, item in held.items()]
+                case _:
+                    rows.append((*key, *_columns(held)))
+        table = pl.DataFrame(rows, schema=table_schema(self.descriptor), orient="row")
+        second = [name for name in (INDEX, MAP_KEY) if name in table.columns]
+        return table.sort(KEY_GROUP, *self.descriptor.keys, *second)
+
+
+def _columns(item: Any) -> tuple[Any, ...]:
+    return item if isinstance(item, tuple) else (item,)
+
+
+def _moment(random: Random) -> datetime:
+    return datetime(2013, 1, 1, tzinfo=UTC) + timedelta(microseconds=random.randrange(10**12))
+
+
+_CASES = (
+    _Case(
+        StateDescriptor("number", StateKind.VALUE, _KEYS, {VALUE: pl.Int64()}),
+        lambda random: random.choice([None, 0, -1, 2**63 - 1]),
+    ),
+    _Case(
+        StateDescriptor("pair", StateKind.VALUE, _KEYS, {"n": pl.Int64(), "at": _UTC}),
+        lambda random: (random.randint(0, 9), random.choice([None, _moment(random)])),
+    ),
+    _Case(
+        StateDescriptor(
+            "texts", StateKind.LIST, {"day": pl.Date()}, {INDEX: pl.Int64(), VALUE: pl.String()}
+        ),
+        lambda random: random.choice(["", "zürich", "東京", "a\0b"]),
+    ),
+    _Case(
+        StateDescriptor(
+            "timed",
+            StateKind.MAP,
+            {"at": _UTC, "flag": pl.Boolean()},
+            {MAP_KEY: pl.String(), VALUE: pl.Float64(), "written": pl.Int64()},
+        ),
+        lambda random: (random.uniform(-1, 1), random.randrange(1000)),
+    ),
+)
+
+
+def check_state_backend(
+    make: Make, *, restore_with: Make | None = None, seeds: Iterable[int] = range(3)
+) -> None:
+    """Check a backend. `make`: an empty one for a range of key groups."""
+    for seed in seeds:
+        random = Random(seed)  # noqa: S311  test data
+        _check_values(make, restore_with or make, random)
+        _check_timers(make, restore_with or make, random)
+        _check_rows(make, restore_with or make, random)
+    _check_runs(make, restore_with or make)
+    _check_names(make)
+    _check_shapes(make)
+
+
+def _check_values(make: Make, restore_with: Make, random: Random) -> None:
+    """All keyed states in one backend, so that they cannot get into each other's way."""
+    models: dict[str, Model] = {case.descriptor.name: {} for case in _CASES}
+    keys = {case.descriptor.name: _some_keys(case.descriptor, random) for case in _CASES}
+    with closing(make(ALL)) as backend:
+        for step in range(STEPS):
+            case = random.choice(_CASES)
+            name = case.descriptor.name
+            _write(backend, case, models[name], random.sample(keys[name], 4), random)
+            if step == STEPS // 2:
+                frozen = backend.freeze()
+                before = {known: dict(model) for known, model in models.items()}
+        for case in _CASES:
+            handle = cast("ValueHandle", backend.state(case.descriptor))
+            model = models[case.descriptor.name]
+            assert handle.get_many(keys[case.descriptor.name]) == model, f"{case} lost writes"
+            assert dict(handle.items()) == model, f"items of {case} are not what was written"
+            assert handle.get_many([]) == {}, "no keys have no values"
+        with ThreadPoolExecutor(1) as other:
+            tables = {each.descriptor.name: other.submit(each.table).result() for each in frozen}
+    for case in _CASES:
+        name = case.descriptor.name
+        if name in tables:
+            _assert_equal(tables[name], case.rows(before[name]), f"frozen table of {name!r}")
+            _check_halves(restore_with, case.descriptor, tables[name])
+
+
+def _some_keys(descriptor: StateDescriptor, random: Random) -> list[Key]:
+    start = date(2013, 1, 1)
+    makers: Mapping[str, Callable[[int], Any]] = {
+        "id": lambda n: random.choice([n, -n, n * 2**40]),
+        "name": lambda n: random.choice(["a", "b", ""]) + str(n),
+        "day": lambda n: start + timedelta(days=n),
+        "at": lambda _: _moment(random),
+        "flag": lambda _: random.random() < 0.5,
+    }
+    columns = {name: [makers[name](n) for n in range(12)] for name in descriptor.keys}
+    frame = pl.DataFrame(columns, schema=dict(descriptor.keys))
+    groups = key_groups(frame, list(descriptor.keys), GROUPS).to_list()
+    return [(group, *row) for group, row in zip(groups, frame.iter_rows(), strict=True)]
+
+
+def _write(
+    backend: StateBackend, case: _Case, model: Model, keys: Iterable[Key], random: Random
+) -> None:
+    changes = {key: case.value(random) for key in keys}
+    cast("ValueHandle", backend.state(case.descriptor)).put_many(changes)
+    for key, value in changes.items():
+        if value is DELETED:
+            model.pop(key, None)
+        else:
+            model[key] = value
+
+
+def _check_timers(make: Make, restore_with: Make, random: Random) -> None:
+    descriptor = StateDescriptor("timers", StateKind.TIMERS, _KEYS, {TIME: pl.Int64()})
+    keys = _some_keys(descriptor, random)[:5]
+    model: set[tuple[Micros, Key]] = set()
+    with closing(make(ALL)) as backend:
+        handle = cast("TimersHandle", backend.state(descriptor))
+        for _ in range(STEPS * 10):
+            timer = Micros(random.randint(-5, 20)), random.choice(keys)
+            if random.random() < 0.5:
+                handle.add(*timer)
+                model.add(timer)
+            else:
+                handle.remove(*timer)
+                model.discard(timer)
+            assert handle.first() == min(model, default=None), "the first timer is another"
+            assert handle.holds(*timer) == (timer in model), f"{timer} is there, or is not"
+        due = sorted(timer for timer in model if timer[0] <= 9)
+        assert handle.due(Micros(9)) == due, "due timers are not in order of (time, key)"
+        assert handle.due(Micros(9)) == due, "timers that are due must stay"
+        [frozen] = backend.freeze()
+        for timer in model:
+            handle.remove(*timer)
+        table = frozen.table()
+    rows = [(*key, time) for time, key in model]
+    wanted = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
+    _assert_equal(table, wanted.sort(KEY_GROUP, *_KEYS, TIME), "frozen timers")
+    _check_halves(restore_with, descriptor, table)
+
+
+def _check_rows(make: Make, restore_with: Make, random: Random) -> None:
+    values = {EVENT_TIME: pl.Int64(), "n": pl.Int64(), "tags": pl.List(pl.String())}
+    descriptor = StateDescriptor("rows", StateKind.ROWS, _KEYS, values)
+    keys = _some_keys(descriptor, random)[:5]
+    rows = [(*random.choice(keys), random.randint(0, 9), n, ["x"] * (n % 3)) for n in range(40)]
+    frame = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
+    with closing(make(ALL)) as backend:
+        handle = cast("RowsHandle", backend.state(descriptor))
+        for at in range(0, frame.height, 7):
+            handle.append(frame.slice(at, 7))
+        [frozen] = backend.freeze()
+        found = [handle.take_before(Micros(time)) for time in (0, 4, 4, 100, 100)]
+        table = frozen.table()
+    order = [EVENT_TIME, KEY_GROUP, *_KEYS]
+    early, late = frame.filter(pl.col(EVENT_TIME) < 4), frame.filter(pl.col(EVENT_TIME) >= 4)
+    parts = [part.sort(order, maintain_order=True) for part in (early, late)]
+    assert [each is None for each in found] == [True, False, True, False, True], "rows left twice"
+    for taken, wanted in zip((found[1], found[3]), parts, strict=True):
+        assert taken is not None
+        _assert_equal(taken.select(wanted.columns), wanted, "rows that left")
+    wanted = frame.sort(KEY_GROUP, *_KEYS, EVENT_TIME, maintain_order=True)
+    _assert_equal(table, wanted, "frozen rows")
+    _check_halves(restore_with, descriptor, table)
+
+
+def _check_runs(make: Make, restore_with: Make) -> None:
+    keys = {"id": pl.Int64()}
+    descriptor = StateDescriptor("runs", StateKind.RUNS, keys, {"n": pl.Int64()})
+
+    def merge(run: pl.DataFrame, within: Iterable[str], same: Iterable[str]) -> pl.DataFrame:
+        firsts = [pl.col(name).first() for name in same]
+        return run.group_by(list(within)).agg(*firsts, pl.col("n").sum())
+
+    schema = table_schema(descriptor)
+    rows = [(n % 16, n % 5, 10 * (n % 3), n) for n in range(240)]
+    frame = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+        pl.col("id").cast(pl.UInt16).alias(KEY_GROUP)
+    )
+    with closing(make(ALL)) as backend:
+        handle = cast("RunsHandle", backend.state(descriptor))
+        handle.merge_with(merge)
+        for at in range(0, frame.height, 9):
+            handle.append(frame.slice(at, 9))
+        [frozen] = backend.freeze()
+        taken = [handle.take_until(Micros(time)) for time in (-1, 10, 10, 99)]
+        table = frozen.table()
+    merged = frame.group_by(KEY_GROUP, "id", SLICE_END).agg(pl.col("n").sum())
+    merged = merged.select(list(schema)).sort(KEY_GROUP, "id", SLICE_END)
+    assert [each is None for each in taken] == [True, False, True, False], "slices left twice"
+    left = pl.concat([each.select(list(schema)) for each in taken if each is not None])
+    _assert_equal(left.sort(KEY_GROUP, "id", SLICE_END), merged, "slices that left")
+    _assert_equal(table, merged, "frozen runs")
+    _check_halves(restore_with, descriptor, table)
+
+
+def _check_halves(make: Make, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
+    """Restore a table into two backends: each takes its own key groups, both together all."""
+    found = []
+    for half in HALVES:
+        with closing(make(half)) as backend:
+            backend.restore(descriptor, table)
+            [frozen] = backend.freeze()
+            rows = frozen.table()
+        groups = rows.get_column(KEY_GROUP)
+        assert all(group in half for group in groups), f"{descriptor.name}: groups outside {half}"
+        found.append(rows)
+    _assert_equal(pl.concat(found), table, f"table of {descriptor.name!r} restored by halves")
+
+
+def _check_names(make: Make) -> None:
+    """Handles are the same each time; frozen states come by name; an unused state is empty."""
+    with closing(make(ALL)) as backend:
+        handles = [backend.state(case.descriptor) for case in _CASES]
+        again = [backend.state(case.descriptor) for case in _CASES]
+        assert all(map(lambda one, two: one is two, handles, again)), "a handle was made twice"
+        frozen = backend.freeze()
+        names = [each.descriptor.name for each in frozen]
+        assert names == sorted(case.descriptor.name for case in _CASES), f"froze {names}"
+        for each in frozen:
+            empty = pl.DataFrame(schema=table_schema(each.descriptor))
+            _assert_equal(each.table(), empty, f"table of {each.descriptor.name!r}, never used")
+
+
+def _check_shapes(make: Make) -> None:
+    """One name cannot stand for two states, in a job or in a snapshot."""
+    descriptor = _CASES[0].descriptor
+    other = StateDescriptor(descriptor.name, descriptor.kind, _KEYS, {VALUE: pl.String()})
+    with closing(make(ALL)) as backend:
+        backend.state(descriptor)
+        try:
+            backend.state(other)
+        except InternalError:
+            pass
+        else:
+            msg = "a state was asked for in two shapes, and given"
+            raise AssertionError(msg)
+    with closing(make(ALL)) as backend:
+        try:
+            backend.restore(descriptor, pl.DataFrame(schema=table_schema(other)))
+        except RestoreError:
+            return
+        msg = "a table of another shape was restored"
+        raise AssertionError(msg)
+
+
+def _assert_equal(found: pl.DataFrame, wanted: pl.DataFrame, what: str) -> None:
+    try:
+        assert_frame_equal(found, wanted)
+    except AssertionError as error:
+        msg = f"{what} is not what was written: {error}"
+        raise AssertionError(msg) from error
