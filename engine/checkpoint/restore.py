@@ -163,7 +163,8 @@ def _watermark(manifest: Manifest, entry: OperatorEntry) -> Micros:
 
 
 def _overlapping(state: StateEntry, ours: KeyGroupRange) -> StateEntry:
-    files = tuple(file for file in state.files if file.key_groups.overlaps(ours))
+    # A state without keys is broadcast: whole, from the one subtask that wrote it, to all.
+    files = tuple(file for file in state.files if not state.keys or file.key_groups.overlaps(ours))
     return StateEntry(state.name, state.kind, state.keys, state.values, files)
 
 
@@ -184,5 +185,7 @@ def _table(state: StateEntry, folder: Folder, ours: KeyGroupRange) -> pl.DataFra
             )
             raise SnapshotCorrupt(msg) from error
         tables.append(table)
+    if not state.keys:
+        return pl.concat(tables)
     group = pl.col(KEY_GROUP)
     return pl.concat(tables).filter((group >= ours.lo) & (group < ours.hi))

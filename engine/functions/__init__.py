@@ -12,6 +12,7 @@ from __future__ import annotations
 from engine.functions.context import FunctionContext
 from engine.functions.process import (
     CoProcessFunction,
+    KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
     Row,
     Rows,
@@ -21,6 +22,7 @@ from engine.functions.process import (
 from engine.functions.states import (
     AggregateFunction,
     AggregatingState,
+    BroadcastState,
     ListState,
     MapState,
     ReducingState,
@@ -32,8 +34,10 @@ from engine.functions.ttl import TimeDomain, Ttl
 __all__ = [
     "AggregateFunction",
     "AggregatingState",
+    "BroadcastState",
     "CoProcessFunction",
     "FunctionContext",
+    "KeyedBroadcastProcessFunction",
     "KeyedProcessFunction",
     "ListState",
     "MapState",

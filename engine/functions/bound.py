@@ -26,6 +26,7 @@ from engine.functions.states import (
     ValueState,
 )
 from engine.functions.ttl import TimeDomain, Ttl
+from engine.state.contract import VALUE
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.state.values import stored_value
 
@@ -351,6 +352,49 @@ class BoundMapState(MapState[K, V]):
             given = dict(given)
             self._cells.put(given)
         return given
+
+
+class BoundBroadcastState(BoundMapState[K, V]):
+    """A broadcast state during one turn: read by all rows, written by broadcast rows only."""
+
+    def __init__(
+        self, declared: MapState[K, V], cells: Cells, items: Items, *, writable: bool
+    ) -> None:
+        super().__init__(declared, cells, items)
+        self._writable = writable
+
+    def put(self, key: K, value: V) -> None:
+        """Set the value of an entry."""
+        self._check_writable()
+        super().put(key, value)
+
+    def remove(self, key: K) -> None:
+        """Remove an entry, if it is there."""
+        self._check_writable()
+        super().remove(key)
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        self._check_writable()
+        super().clear()
+
+    def _check_writable(self) -> None:
+        if not self._writable:
+            msg = (
+                f"{self!r} was written while a keyed row was processed, which only one subtask "
+                "sees; write it in process_broadcast"
+            )
+            raise FunctionError(msg)
+
+    def __repr__(self) -> str:
+        return f"BroadcastState({self.key_type}, {self.payload[VALUE]})"
+
+
+def bind_broadcast(name: str, declared: State, cells: Cells, *, writable: bool) -> State:
+    """The broadcast state that a function works with during one turn."""
+    assert isinstance(declared, MapState)
+    items = Items(name, tuple(declared.payload.values()))
+    return BoundBroadcastState(declared, cells, items, writable=writable)
 
 
 def bind(name: str, declared: State, cells: Cells, current: Current) -> State:

@@ -78,6 +78,31 @@ class CoProcessFunction(StatefulFunction):
         """Take one row of the second stream."""
 
 
+class KeyedBroadcastProcessFunction(StatefulFunction):
+    """Processes the rows of a keyed stream by what a second stream tells all of them.
+
+    class Priced(hw.KeyedBroadcastProcessFunction):
+        prices = hw.BroadcastState(str, float)
+        def process(self, order, ctx):
+            yield order | {"price": self.prices.get(order["item"])}
+        def process_broadcast(self, price, ctx):
+            self.prices.put(price["item"], price["price"])
+
+    Order    in order of event time when both streams have it: a broadcast row of time t counts for
+             all rows from t on. Otherwise rows meet as they come.
+    """
+
+    @abstractmethod
+    def process(self, row: Row, ctx: FunctionContext) -> Rows:
+        """Take one row of the keyed stream; broadcast states can be read."""
+
+    @abstractmethod
+    def process_broadcast(self, row: Row, ctx: FunctionContext) -> Rows:
+        """Take one row of the broadcast stream, on every subtask: there is no key, and what it does
+        must be the same everywhere. Rows that it gives are given by every subtask.
+        """
+
+
 def has_event_timers(function: StatefulFunction) -> bool:
     """Whether a function wants to hear of event time."""
     return type(function).on_timer is not StatefulFunction.on_timer

@@ -240,6 +240,24 @@ class MapState(State, Generic[K, V]):
         return f"MapState({self.key_type}, {self.payload[VALUE]})"
 
 
+class BroadcastState(MapState[K, V]):
+    """Entries that all keys see and all subtasks have alike: what a broadcast stream says.
+
+    >>> BroadcastState(str, float)
+    BroadcastState(String, Float64)
+    """
+
+    @overload
+    def __init__(self: BroadcastState[K, V], keys: type[K], values: type[V]) -> None: ...
+    @overload
+    def __init__(self: BroadcastState[Any, Any], keys: TypeLike, values: TypeLike) -> None: ...
+    def __init__(self, keys: TypeLike, values: TypeLike) -> None:
+        super().__init__(keys, values)
+
+    def __repr__(self) -> str:
+        return f"BroadcastState({self.key_type}, {self.payload[VALUE]})"
+
+
 class ReducingState(State, Generic[T]):
     """All values of a key, folded into one as they are added.
 

@@ -81,7 +81,7 @@ class _Chains:
         same_parallelism = all(
             source.node.parallelism == node.parallelism for source in node.inputs
         )
-        shuffled = any(source.keys for source in node.inputs)
+        shuffled = any(source.keys or source.broadcast for source in node.inputs)
         return vertices.pop() if len(vertices) == 1 and same_parallelism and not shuffled else None
 
     def _edge(self, node: Node, source: Input) -> JobEdge:
@@ -100,6 +100,8 @@ class _Chains:
 def _partitioning(node: Node, source: Input) -> Partitioning:
     if source.keys:
         return Partitioning.HASH
+    if source.broadcast:
+        return Partitioning.BROADCAST
     same = source.node.parallelism == node.parallelism
     return Partitioning.FORWARD if same else Partitioning.REBALANCE
 

@@ -23,6 +23,8 @@ class Input:
     tag: str = MAIN
     port: int = 0
     keys: tuple[str, ...] = ()
+    broadcast: bool = False
+    """Whether every subtask gets all rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,7 @@ import polars as pl
 from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.functions.process import (
     CoProcessFunction,
+    KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
     Row,
     StatefulFunction,
@@ -32,6 +33,7 @@ from engine.functions.process import (
     has_processing_timers,
     states_of,
 )
+from engine.functions.states import BroadcastState
 from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context, Operator
 from engine.operators.expiry import Expiry
@@ -89,6 +91,12 @@ class _StatefulOperator(Operator):
             states={
                 name: StateDescriptor(name, state.kind, dict(keys[0]), state.columns)
                 for name, state in states_of(function).items()
+                if not isinstance(state, BroadcastState)
+            },
+            broadcast_states={
+                name: StateDescriptor(name, state.kind, {}, state.columns)
+                for name, state in states_of(function).items()
+                if isinstance(state, BroadcastState)
             },
             event_timers=_timers(_EVENT_TIMERS, keys[0]) if has_event_timers(function) else None,
             processing_timers=_timers(_PROCESSING_TIMERS, keys[0])
@@ -100,10 +108,11 @@ class _StatefulOperator(Operator):
     def states(self) -> Sequence[StateDescriptor]:
         setup = self._setup
         timers = [each for each in (setup.event_timers, setup.processing_timers) if each]
-        return (*setup.states.values(), *timers, *self._waiting)
+        shared = setup.broadcast_states.values()
+        return (*setup.states.values(), *shared, *timers, *self._waiting)
 
     @abstractmethod
-    def _process(self, function: StatefulFunction, port: int) -> Process:
+    def _process(self, turn: Turn, port: int) -> Process:
         """The method that takes the rows of an input."""
 
     def open(self, ctx: Context) -> None:
@@ -121,7 +130,7 @@ class _StatefulOperator(Operator):
         keys = list(frame.select(KEY_GROUP, *self._sides[port]).iter_rows())
         times, marks = _column(frame, EVENT_TIME), _column(frame, ROW_WATERMARK)
         with self._turn(keys, ctx) as turn:
-            process = self._process(turn.function, port)
+            process = self._process(turn, port)
             for row, key, time, mark in zip(rows_of(frame), keys, times, marks, strict=True):
                 turn.take(process, row, key, time, mark)
         self._fire_overdue(ctx)
@@ -155,7 +164,7 @@ class _StatefulOperator(Operator):
         if not rows and not due:
             return
         with self._turn([*(each.key for each in rows), *(key for _, key in due)], ctx) as turn:
-            processes = [self._process(turn.function, port) for port in range(len(self._sides))]
+            processes = [self._process(turn, port) for port in range(len(self._sides))]
             for at, key, port, row in rows:
                 if timers is not None:
                     fire_until(turn, timers, at, floor, len(due))
@@ -255,8 +264,8 @@ class KeyedProcess(_StatefulOperator):
         waiting = () if in_order_of is None else (in_order_of,)
         super().__init__(function, label, (keys,), schema, sides or {}, waiting)
 
-    def _process(self, function: StatefulFunction, port: int) -> Process:
-        return cast("KeyedProcessFunction", function).process
+    def _process(self, turn: Turn, port: int) -> Process:
+        return cast("KeyedProcessFunction", turn.function).process
 
 
 class CoProcess(_StatefulOperator):
@@ -281,9 +290,38 @@ class CoProcess(_StatefulOperator):
         theirs = dict(zip(right_keys, keys.values(), strict=True))
         super().__init__(function, label, (keys, theirs), schema, sides or {}, in_order_of)
 
-    def _process(self, function: StatefulFunction, port: int) -> Process:
-        co = cast("CoProcessFunction", function)
+    def _process(self, turn: Turn, port: int) -> Process:
+        co = cast("CoProcessFunction", turn.function)
         return co.process_right if port else co.process_left
+
+
+class KeyedBroadcastProcess(_StatefulOperator):
+    """Runs a `KeyedBroadcastProcessFunction`: input 0 is keyed, 1 comes whole to all subtasks.
+
+    Needs    an input 1 that is sent by one subtask, so that all get its rows in the same order.
+    """
+
+    name: ClassVar[str] = "keyed_broadcast_process"
+
+    def __init__(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        label: str,
+        keys: Schema,
+        schema: Schema,
+        *,
+        sides: Mapping[str, Schema] | None = None,
+        in_order_of: Sequence[Schema] = (),
+    ) -> None:
+        """`sides`: columns of each side output. `in_order_of`: columns of both inputs, if the
+        function takes their rows in order of event time.
+        """
+        super().__init__(function, label, (keys, {}), schema, sides or {}, in_order_of)
+
+    def _process(self, turn: Turn, port: int) -> Process:
+        if port:
+            return cast("KeyedBroadcastProcessFunction", turn.broadcast_function).process_broadcast
+        return cast("KeyedBroadcastProcessFunction", turn.function).process
 
 
 def _timers(name: str, keys: Schema) -> StateDescriptor:

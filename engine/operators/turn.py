@@ -16,7 +16,7 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError
-from engine.functions.bound import Cells, Current, bind
+from engine.functions.bound import Cells, Current, bind, bind_broadcast
 from engine.functions.context import FunctionContext
 from engine.functions.process import Row, Rows, StatefulFunction, bound, states_of
 from engine.functions.ttl import TimeDomain
@@ -27,6 +27,9 @@ from engine.state.contract import StateDescriptor
 from engine.state.handles import Key, TimersHandle, ValueHandle
 
 Process = Callable[[Row, FunctionContext], Rows]
+
+NO_KEY: Key = (0,)
+"""Key of what is the same on all subtasks: a key group, and no columns."""
 
 MAX_FIRINGS = 100_000
 """So many timers that were registered while the last watermark fires are a mistake: each registers
@@ -45,6 +48,7 @@ class Setup:
     states: Mapping[str, StateDescriptor]
     event_timers: StateDescriptor | None
     processing_timers: StateDescriptor | None
+    broadcast_states: Mapping[str, StateDescriptor] = field(default_factory=dict)
     expiries: Mapping[str, Expiry] = field(default_factory=dict)
     """Of the states with a TTL; made when the operator opens."""
 
@@ -57,23 +61,34 @@ class Turn:
         self._ctx = ctx
         self._current = Current()
         self._current.times[TimeDomain.PROCESSING_TIME] = ctx.now
-        self._cells = self._fetch(dict.fromkeys(keys))
         declared = states_of(setup.function)
+        self._cells = self._fetch(setup.states, dict.fromkeys(keys), self._current)
         states = {
             name: bind(name, declared[name], cells, self._current)
             for name, cells in self._cells.items()
         }
-        self.function = bound(setup.function, states)
+        self._shared = self._fetch(setup.broadcast_states, [NO_KEY], Current(NO_KEY))
+        read, written = (
+            {
+                name: bind_broadcast(name, declared[name], cells, writable=writable)
+                for name, cells in self._shared.items()
+            }
+            for writable in (False, True)
+        )
+        self.function = bound(setup.function, {**states, **read})
+        self.broadcast_function = bound(setup.function, written)
         self.context = FunctionContext(self, ctx.watermark, ctx.now)
         self._outs = {tag: RowsOut(setup.step, schema) for tag, schema in setup.schemas.items()}
         self._main = self._outs[MAIN]
         self._times: list[int | None] = []
         self._marks: list[int | None] = []
 
-    def _fetch(self, keys: Iterable[Key]) -> Mapping[str, Cells]:
+    def _fetch(
+        self, states: Mapping[str, StateDescriptor], keys: Iterable[Key], current: Current
+    ) -> Mapping[str, Cells]:
         return {
-            name: Cells(cast("ValueHandle", self._ctx.state(descriptor)), keys, self._current)
-            for name, descriptor in self._setup.states.items()
+            name: Cells(cast("ValueHandle", self._ctx.state(descriptor)), keys, current)
+            for name, descriptor in states.items()
         }
 
     def take(
@@ -130,6 +145,8 @@ class Turn:
             expiry = self._setup.expiries.get(name)
             if expiry is not None:
                 expiry.note(changes)
+        for cells in self._shared.values():
+            cells.write_back()
         source = self._stamps()
         for tag, out in self._outs.items():
             if out.height:
@@ -175,6 +192,9 @@ class Turn:
 
     def _timers(self, *, processing: bool) -> TimersHandle:
         setup = self._setup
+        if not self.context.key:
+            msg = f"{setup.step} uses a timer of no key; broadcast rows cannot have any"
+            raise FunctionError(msg)
         descriptor = setup.processing_timers if processing else setup.event_timers
         if descriptor is None:
             method = "on_processing_timer" if processing else "on_timer"

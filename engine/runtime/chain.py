@@ -28,7 +28,8 @@ from engine.operators.sink import SinkOperator, SinkRun
 from engine.operators.source import SourceOperator, SourceRun
 from engine.runtime.metrics import OperatorMetrics
 from engine.runtime.spec import BackendMaker, TaskSpec
-from engine.state.contract import StateBackend, StateDescriptor
+from engine.state.contract import FrozenState, StateBackend, StateDescriptor
+from engine.state.memory import FrozenValues
 
 P = ParamSpec("P")
 
@@ -102,10 +103,16 @@ class Link:
             uid=self.chained.uid,
             watermark=self.context.watermark,
             key_groups=self.context.key_groups,
-            states=() if backend is None else tuple(backend.freeze()),
+            states=() if backend is None else tuple(map(self._own, backend.freeze())),
             splits=run.splits if isinstance(run, SourceRun) else {},
             committables=run.committables if isinstance(run, SinkRun) else (),
         )
+
+    def _own(self, state: FrozenState) -> FrozenState:
+        """Broadcast state is the same everywhere: subtask 0 writes it for all."""
+        if state.descriptor.is_broadcast and self.context.subtask != 0:
+            return FrozenValues(state.descriptor, {})
+        return state
 
 
 class Chain:

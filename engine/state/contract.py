@@ -53,7 +53,13 @@ class StateDescriptor:
     name: str
     kind: StateKind
     keys: Mapping[str, pl.DataType]
+    """Key columns; none for a state that is the same on all subtasks: broadcast state."""
     values: Mapping[str, pl.DataType]
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether all subtasks have the same rows: one writes them, and all read them back."""
+        return not self.keys
 
 
 class FrozenState(ABC):

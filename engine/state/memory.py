@@ -121,8 +121,10 @@ class MemoryBackend(StateBackend):
 def owned_rows(
     descriptor: StateDescriptor, table: pl.DataFrame, ours: KeyGroupRange
 ) -> pl.DataFrame:
-    """The rows of a canonical table whose key groups are ours. Raises RestoreError."""
+    """Our rows of a canonical table; all, of a broadcast state. Raises RestoreError."""
     _check_table(descriptor, table)
+    if descriptor.is_broadcast:
+        return table
     return table.filter((pl.col(KEY_GROUP) >= ours.lo) & (pl.col(KEY_GROUP) < ours.hi))
 
 

@@ -13,7 +13,13 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
-from engine.functions import StatefulFunction, TimeDomain, states_of
+from engine.functions import (
+    BroadcastState,
+    KeyedBroadcastProcessFunction,
+    StatefulFunction,
+    TimeDomain,
+    states_of,
+)
 from engine.functions.process import has_event_timers
 from engine.graph.logical import Input, Node
 from engine.operators.contract import MAIN
@@ -48,9 +54,10 @@ def checked_use(
         msg = f"process needs a {kind.__name__}{hint}: got {function!r}; derive yours from it"
         raise GraphError(msg)
     _check_states(function, label, keys)
+    _check_broadcast(function, label)
     timed = all(EVENT_TIME in stream.schema for stream in inputs)
     _check_time(function, label, ordered, timed=timed)
-    wanted = has_event_timers(function) if ordered is None else ordered
+    wanted = _wants_order(function, timed=timed) if ordered is None else ordered
     late = dict(zip(LATE_TAGS, (stream.schema for stream in inputs), strict=False))
     sides = _sides(function, label, late if wanted else {}, timed=EVENT_TIME in inputs[0].schema)
     return Use(wanted, sides, late if wanted else {})
@@ -63,6 +70,24 @@ def with_sides(stream: Stream, node: Node, schema: Schema, use: Use) -> Stream:
         for tag, columns in {**use.sides, **use.late}.items()
     }
     return Stream(stream.env, (Input(node),), schema, sides)
+
+
+def _wants_order(function: StatefulFunction, *, timed: bool) -> bool:
+    """Whether a function takes rows in order of event time when its user does not say."""
+    broadcast = isinstance(function, KeyedBroadcastProcessFunction)
+    return has_event_timers(function) or (broadcast and timed)
+
+
+def _check_broadcast(function: StatefulFunction, label: str) -> None:
+    if isinstance(function, KeyedBroadcastProcessFunction):
+        return
+    for name, state in states_of(function).items():
+        if isinstance(state, BroadcastState):
+            msg = (
+                f"state {name!r} of {label!r} is a broadcast state; only a "
+                "KeyedBroadcastProcessFunction can have one: use a MapState, or derive from that"
+            )
+            raise GraphError(msg)
 
 
 def _check_states(function: StatefulFunction, label: str, keys: Schema) -> None:

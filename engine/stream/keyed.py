@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import overload
 
 import polars as pl
 
@@ -21,6 +22,7 @@ from engine.graph.logical import Input
 from engine.operators.key_by import KeyBy
 from engine.operators.keyed_process import CoProcess, KeyedProcess
 from engine.state.schema import TypeLike
+from engine.stream.broadcast import BroadcastConnectedStreams, BroadcastStream
 from engine.stream.functions import checked_use, with_sides
 from engine.stream.stream import Stream
 from engine.stream.windowed import WindowedStream
@@ -49,8 +51,16 @@ class KeyedStream:
             raise GraphError(msg)
         return WindowedStream(self.stream, self.key_types, window)
 
-    def connect(self, other: KeyedStream) -> ConnectedStreams:
-        """Bring two streams together that are keyed alike."""
+    @overload
+    def connect(self, other: KeyedStream) -> ConnectedStreams: ...
+    @overload
+    def connect(self, other: BroadcastStream) -> BroadcastConnectedStreams: ...
+    def connect(
+        self, other: KeyedStream | BroadcastStream
+    ) -> ConnectedStreams | BroadcastConnectedStreams:
+        """Bring two streams together that are keyed alike, or one that is broadcast to this."""
+        if isinstance(other, BroadcastStream):
+            return BroadcastConnectedStreams(self, other)
         mine, theirs = list(self.key_types.values()), list(other.key_types.values())
         if mine != theirs:
             msg = (

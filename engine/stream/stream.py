@@ -27,6 +27,7 @@ from engine.operators.records import FilterRows, FlatMapRows, MapRows
 from engine.state.schema import TypeLike, as_type
 
 if TYPE_CHECKING:
+    from engine.stream.broadcast import BroadcastStream
     from engine.stream.environment import Environment
     from engine.stream.keyed import KeyedStream
 
@@ -201,6 +202,12 @@ class Stream:
 
         check_keys({name: self.schema[name] for name in user_columns(self.schema)}, keys)
         return KeyedStream(self, keys)
+
+    def broadcast(self) -> BroadcastStream:
+        """Send every row to all subtasks of a function: `keyed.connect(stream.broadcast())`."""
+        from engine.stream.broadcast import BroadcastStream  # see key_by
+
+        return BroadcastStream(self)
 
     def side_output(self, tag: str) -> Stream:
         """What the last step sent aside, e.g. the rows that came too late for their window."""

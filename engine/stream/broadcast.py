@@ -1,0 +1,73 @@
+"""Broadcast streams: every row goes to all subtasks of a function, in the same order everywhere.
+
+    rules ──▶ one subtask ──broadcast──▶ every subtask of the function ◀──hash── keyed stream
+
+Needs    in order of event time, a broadcast stream holds the keyed one up until its watermark goes
+         on: give it `idle_after` when it is often silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from engine.errors import GraphError
+from engine.functions import KeyedBroadcastProcessFunction
+from engine.graph.logical import Input
+from engine.operators.key_by import ToAll
+from engine.operators.keyed_process import KeyedBroadcastProcess
+from engine.state.schema import TypeLike
+from engine.stream.functions import checked_use, with_sides
+from engine.stream.stream import Stream
+
+if TYPE_CHECKING:
+    from engine.stream.keyed import KeyedStream
+
+
+class BroadcastStream:
+    """A stream whose rows are told to everybody."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+
+
+class BroadcastConnectedStreams:
+    """A keyed stream, and one that tells all of its subtasks what to do."""
+
+    def __init__(self, keyed: KeyedStream, broadcast: BroadcastStream) -> None:
+        if keyed.stream.env is not broadcast.stream.env:
+            msg = "connect joins streams of two environments; build one job in one environment"
+            raise GraphError(msg)
+        self.keyed = keyed
+        self.broadcast = broadcast.stream
+
+    def process(
+        self,
+        function: KeyedBroadcastProcessFunction,
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        ordered: bool | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Run a function with state. `schema`: columns of its rows, when not those of the keyed.
+
+        `ordered`: whether it takes the rows of both in order of event time; by default when both
+        have it. Side outputs: those that the function declares; "late" and "late_right" (of the
+        broadcast stream) when it is ordered.
+        """
+        stream, keys = self.keyed.stream, self.keyed.key_types
+        label = type(function).__name__
+        result = stream.with_schema(schema)
+        inputs = [stream, self.broadcast]
+        use = checked_use(function, label, KeyedBroadcastProcessFunction, keys, inputs, ordered)
+        waiting = (stream.schema, self.broadcast.schema) if use.ordered else ()
+        operator = KeyedBroadcastProcess(
+            function, label, keys, result, sides=use.sides, in_order_of=waiting
+        )
+        own = None if uid is None else f"{uid}.broadcast"
+        told = stream.env.add(ToAll(), self.broadcast.outputs, own, None, 1)
+        edges = (*self.keyed.partitioned(uid, "key"), Input(told, port=1, broadcast=True))
+        node = stream.env.add(operator, edges, uid, name, parallelism)
+        return with_sides(stream, node, result, use)
