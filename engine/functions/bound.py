@@ -1,22 +1,18 @@
-"""States while a function runs: read from what was fetched before, written back after.
+"""States while a function runs: each reads and writes the cells of the current key.
 
-    backend --get_many--> Cells --items--> BoundListState, … --items--> Cells --put_many--> backend
+    Cells --items--> BoundValueState, BoundListState, … --items--> Cells
 
-Shapes   an item is what the backend keeps of one value: the value, or with a TTL (value, written).
-         Lists and dicts of items are copied at the first change, so that a frozen state is never
-         touched.
+Guarantee  lists and dicts of items are copied at the first change, so that a frozen state is never
+           touched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
-import polars as pl
-
-from engine.elements import MIN_TIME, Micros
 from engine.errors import FunctionError
+from engine.functions.cells import ABSENT, Cells, Current, ExpiringItems, Items
 from engine.functions.states import (
     AggregatingState,
     ListState,
@@ -25,132 +21,12 @@ from engine.functions.states import (
     State,
     ValueState,
 )
-from engine.functions.ttl import TimeDomain, Ttl
 from engine.state.contract import VALUE
-from engine.state.handles import DELETED, Key, ValueHandle
-from engine.state.values import stored_value
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
-
-ABSENT: Any = object()
-"""What a key has that has nothing: not None, which may be a value."""
-
-
-@dataclass(slots=True)
-class Current:
-    """The key and the time of the row that is being processed; shared by all states."""
-
-    key: Key = ()
-    times: dict[TimeDomain, Micros] = field(
-        default_factory=lambda: dict.fromkeys(TimeDomain, MIN_TIME)
-    )
-
-
-class Cells:
-    """What one state has for the keys of one turn."""
-
-    __slots__ = ("_changes", "_current", "_handle", "_values")
-
-    def __init__(self, handle: ValueHandle, keys: Iterable[Key], current: Current) -> None:
-        self._handle = handle
-        self._current = current
-        self._values = handle.get_many(keys)
-        self._changes: dict[Key, Any] = {}
-
-    def get(self) -> Any:
-        """What the current key has, or ABSENT."""
-        return self._values.get(self._current.key, ABSENT)
-
-    def put(self, value: Any) -> None:
-        """Set what the current key has."""
-        self._values[self._current.key] = self._changes[self._current.key] = value
-
-    def delete(self) -> None:
-        """Leave the current key with nothing."""
-        self._values.pop(self._current.key, None)
-        self._changes[self._current.key] = DELETED
-
-    @property
-    def is_changed(self) -> bool:
-        """Whether the current key has something that was made in this turn."""
-        return self._changes.get(self._current.key, DELETED) is not DELETED
-
-    def write_back(self) -> Mapping[Key, Any]:
-        """Hand the changes to the backend, and tell them."""
-        if self._changes:
-            self._handle.put_many(self._changes)
-        return self._changes
-
-
-class Items:
-    """Values to items and back, for a state without a TTL."""
-
-    def __init__(self, name: str, types: tuple[pl.DataType, ...]) -> None:
-        self._name = name
-        self._types = types
-
-    def wrap(self, value: Any) -> Any:
-        """The item of a value, as a snapshot would give it back. Raises FunctionError."""
-        if len(self._types) == 1:
-            return self.stored(value, self._types[0])
-        if not isinstance(value, tuple) or len(value) != len(self._types):
-            msg = (
-                f"state {self._name!r} holds {len(self._types)} columns: got {value!r}; "
-                "give a tuple of one value each"
-            )
-            raise FunctionError(msg)
-        return tuple(map(self.stored, value, self._types))
-
-    def stored(self, value: Any, dtype: pl.DataType) -> Any:
-        """One value, of the type that the state has."""
-        try:
-            return stored_value(value, dtype)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-            msg = f"state {self._name!r} holds {dtype}: got {value!r}; convert it first"
-            raise FunctionError(msg) from error
-
-    def unwrap(self, item: Any) -> Any:
-        """The value of an item, or ABSENT."""
-        return item
-
-    def refreshed(self, item: Any) -> Any:
-        """The item after it was read."""
-        return item
-
-
-class ExpiringItems(Items):
-    """Values to items and back, for a state with a TTL."""
-
-    def __init__(
-        self, name: str, types: tuple[pl.DataType, ...], ttl: Ttl, current: Current
-    ) -> None:
-        super().__init__(name, types)
-        self._ttl = ttl
-        self._current = current
-
-    def wrap(self, value: Any) -> Any:
-        """The item of a value, written now."""
-        item = super().wrap(value)
-        return (*item, self._now) if len(self._types) > 1 else (item, self._now)
-
-    def unwrap(self, item: Any) -> Any:
-        """The value of an item, or ABSENT when its time is over."""
-        if item is ABSENT or self._now >= item[-1] + self._ttl.after:
-            return ABSENT
-        return item[:-1] if len(self._types) > 1 else item[0]
-
-    def refreshed(self, item: Any) -> Any:
-        """The item after it was read: as if written now, when reads count."""
-        if not self._ttl.refresh_on_read or item[-1] >= self._now:
-            return item
-        return (*item[:-1], self._now)
-
-    @property
-    def _now(self) -> Micros:
-        return self._current.times[self._ttl.domain]
 
 
 class BoundValueState(ValueState[T]):
@@ -160,10 +36,15 @@ class BoundValueState(ValueState[T]):
         self.default = declared.default
         self._cells = cells
         self._items = items
+        self._is_plain = declared.ttl is None
 
     def get(self) -> T:
         """The value of the current key, or the default."""
-        value: T = _read(self._cells, self._items, self.default)
+        value: T
+        if self._is_plain:
+            value = self._cells.get_or(self.default)
+        else:
+            value = _read(self._cells, self._items, self.default)
         return value
 
     def set(self, value: T) -> None:

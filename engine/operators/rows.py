@@ -31,6 +31,7 @@ class RowsOut:
     def __init__(self, step: str, schema: Mapping[str, pl.DataType]) -> None:
         self._step = step
         self._schema = schema
+        self._known = {*schema, EVENT_TIME}
         self._rows: list[Row] = []
         self._origins: list[int] = []
         self.row: Row = {}
@@ -43,10 +44,11 @@ class RowsOut:
 
     def add(self, given: object, origin: int) -> None:
         """Take a row made from the `origin`-th row of the batch. Raises FunctionError."""
-        if not isinstance(given, Mapping):
+        # The type by hand: asking an abstract class is slow, and this is done per row.
+        if type(given) is not dict and not isinstance(given, Mapping):
             raise FunctionError(self._fault(f"gave {shortened(given)}", "give rows as dicts"))
-        unknown = [name for name in given if name not in self._schema and name != EVENT_TIME]
-        if unknown:
+        if not given.keys() <= self._known:
+            unknown = [name for name in given if name not in self._known]
             names = ", ".join(map(str, unknown))
             columns = ", ".join(self._schema)
             raise FunctionError(
@@ -94,6 +96,8 @@ class RowsOut:
         if EVENT_TIME not in source.columns:
             return self._own_event_times(given)
         times = source.get_column(EVENT_TIME).gather(self._origins)
+        if given == times.to_list():
+            return times
         for row, own, time in zip(self._rows, given, times, strict=True):
             if own is not None and own != time:
                 self.row = row

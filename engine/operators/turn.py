@@ -16,10 +16,10 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError
-from engine.functions.bound import Cells, Current, bind, bind_broadcast
+from engine.functions.bound import bind, bind_broadcast
+from engine.functions.cells import Cells, Current
 from engine.functions.context import FunctionContext
 from engine.functions.process import Row, Rows, StatefulFunction, bound, states_of
-from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context
 from engine.operators.expiry import Expiry
 from engine.operators.rows import RowsOut
@@ -60,7 +60,7 @@ class Turn:
         self._setup = setup
         self._ctx = ctx
         self._current = Current()
-        self._current.times[TimeDomain.PROCESSING_TIME] = ctx.now
+        self._current.processing_time = ctx.now
         declared = states_of(setup.function)
         self._cells = self._fetch(setup.states, dict.fromkeys(keys), self._current)
         states = {
@@ -121,9 +121,8 @@ class Turn:
     def _begin(self, key: Key, time: Micros | None, mark: Micros | None) -> None:
         self._current.key = key
         # A late row's time is the watermark that it came behind: see `ttl.py`.
-        self._current.times[TimeDomain.EVENT_TIME] = max(
-            MIN_TIME if time is None else time, MIN_TIME if mark is None else mark
-        )
+        reached = MIN_TIME if time is None else time
+        self._current.event_time = reached if mark is None else max(reached, mark)
         self.context.key = key[1:]
         self.context.event_time = time
         self._times.append(time)

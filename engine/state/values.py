@@ -6,6 +6,8 @@ it sees may not depend on where a crash or a batch ended.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -13,6 +15,13 @@ import polars as pl
 from engine.errors import GraphError
 
 _INT64 = range(-(2**63), 2**63)
+_PLAIN: Mapping[type, pl.DataType] = {
+    float: pl.Float64(),
+    int: pl.Int64(),
+    str: pl.String(),
+    bool: pl.Boolean(),
+    bytes: pl.Binary(),
+}
 
 
 def check_value_type(dtype: pl.DataType) -> pl.DataType:
@@ -29,16 +38,22 @@ def stored_value(value: Any, dtype: pl.DataType) -> Any:
     >>> stored_value(2, pl.Float64()), stored_value(None, pl.String())
     (2.0, None)
     """
-    kind = type(value)
+    return storing(dtype)(value)
+
+
+@lru_cache(maxsize=256)
+def storing(dtype: pl.DataType) -> Callable[[Any], Any]:
+    """`stored_value` for one type: whoever stores many values asks for this once."""
     # The common cases by hand: a series of one value costs microseconds.
-    if (
-        value is None
-        or (dtype == pl.Float64 and kind is float)
-        or (dtype == pl.String and kind is str)
-    ):
-        return value
-    if dtype == pl.Int64 and kind is int and value in _INT64:
-        return value
-    if dtype == pl.Float64 and kind is int:
-        return float(value)
-    return pl.Series([value], dtype=dtype, strict=True)[0]
+    plain = next((python for python, polars in _PLAIN.items() if polars == dtype), None)
+    is_whole, is_float = dtype == pl.Int64, dtype == pl.Float64
+
+    def stored(value: Any) -> Any:
+        kind = type(value)
+        if value is None or (kind is plain and (not is_whole or value in _INT64)):
+            return value
+        if is_float and kind is int:
+            return float(value)
+        return pl.Series([value], dtype=dtype, strict=True)[0]
+
+    return stored
