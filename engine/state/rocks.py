@@ -24,6 +24,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import polars as pl
@@ -110,11 +111,7 @@ class FrozenValues(FrozenState):
 
     def table(self) -> pl.DataFrame:
         """The canonical table, read from the checkpoint."""
-        database = Rdict(str(self._folder.path), _options(), access_type=AccessType.read_only())
-        try:
-            return table_of(self.descriptor, _items(database, self._prefix))
-        finally:
-            database.close()
+        return table_of(self.descriptor, _items(self._folder.reader(), self._prefix))
 
 
 class _Frozen:
@@ -122,8 +119,19 @@ class _Frozen:
 
     def __init__(self, database: Rdict, path: Path) -> None:
         Checkpoint(database).create_checkpoint(str(path))
-        self.path = path
+        self._path = path
+        self._reader: Rdict | None = None
+        self._opening = Lock()
         weakref.finalize(self, _remove, path)
+
+    def reader(self) -> Rdict:
+        """The checkpoint, opened once for all of its states. Any thread."""
+        with self._opening:
+            if self._reader is None:
+                self._reader = Rdict(
+                    str(self._path), _options(), access_type=AccessType.read_only()
+                )
+            return self._reader
 
 
 class RocksBackend(StateBackend):
@@ -214,6 +222,10 @@ def _options() -> Options:
     tables = BlockBasedOptions()
     tables.set_bloom_filter(_BLOOM_BITS, block_based=False)
     options.set_block_based_table_factory(tables)
+    # Nobody reads its diary.
+    options.set_keep_log_file_num(1)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
     return options
 
 
