@@ -131,6 +131,7 @@ def check_state_backend(
         _check_timers(make, restore_with or make, random)
         _check_rows(make, restore_with or make, random)
     _check_runs(make, restore_with or make)
+    _check_broadcast(make, restore_with or make)
     _check_names(make)
     _check_shapes(make)
 
@@ -271,6 +272,22 @@ def _check_runs(make: Make, restore_with: Make) -> None:
     _assert_equal(left.sort(KEY_GROUP, "id", SLICE_END), merged, "slices that left")
     _assert_equal(table, merged, "frozen runs")
     _check_halves(restore_with, descriptor, table)
+
+
+def _check_broadcast(make: Make, restore_with: Make) -> None:
+    """A state without keys comes back whole, whatever the key groups."""
+    values = {MAP_KEY: pl.String(), VALUE: pl.Int64()}
+    descriptor = StateDescriptor("rules", StateKind.MAP, {}, values)
+    with closing(make(HALVES[1])) as backend:
+        cast("ValueHandle", backend.state(descriptor)).put_many({(0,): {"b": 2, "a": 1}})
+        [frozen] = backend.freeze()
+        table = frozen.table()
+    assert table.rows() == [(0, "a", 1), (0, "b", 2)], f"broadcast state is {table.rows()}"
+    for half in HALVES:
+        with closing(restore_with(half)) as backend:
+            backend.restore(descriptor, table)
+            held = cast("ValueHandle", backend.state(descriptor)).get_many([(0,)])
+            assert held == {(0,): {"a": 1, "b": 2}}, f"broadcast state came back as {held}"
 
 
 def _check_halves(make: Make, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
