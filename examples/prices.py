@@ -62,7 +62,9 @@ def main(args: argparse.Namespace) -> None:
         generator = SensorGenerator(rate, rows=rows, anchor=args.anchor)
         return env.source(generator, uid=uid, watermarks=times)
 
-    orders = numbers("orders", args.rate, args.rows).select(user="sensor", item=number % ITEMS)
+    orders = numbers("orders", args.rate, args.rows).select(
+        user=pl.col("sensor"), item=number % ITEMS
+    )
     # One list of prices: of two prices of one item and time none would be the later one.
     prices = (
         numbers("prices", 1, args.rows and args.rows // args.rate)

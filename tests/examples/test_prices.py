@@ -37,6 +37,7 @@ def test_any_history_and_backend_gives_the_same_prices(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     orders, spent = run(tmp_path / "calm", 0, CALM, "memory")
+    assert orders["user"].unique().sort().to_list() == ["door", "pressure", "temperature"]
     assert orders.height == 3 * 40
     assert orders["price"].n_unique() > 3
     sums = orders.group_by("user").agg(pl.col("price").sum().alias("spent")).sort("user")
