@@ -134,7 +134,7 @@ class SavepointSchedule(models.Model):
         max_length=16, choices=Result.choices, default=Result.NONE, blank=True
     )
     last_reason = models.CharField(max_length=500, blank=True)
-    """Why the last run was skipped or failed."""
+    """Why the last run was skipped."""
     last_operation = models.ForeignKey(
         "operations.Operation", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -153,3 +153,18 @@ class SavepointSchedule(models.Model):
 
     def __str__(self) -> str:
         return f"savepoint of {self.job.name} every {self.every_minutes:g} minutes"
+
+    @property
+    def result(self) -> SavepointSchedule.Result:
+        """How the last run went; once its operation has ended, that operation says."""
+        operation = self.last_operation
+        if operation is None or not operation.is_finished:
+            return self.Result(self.last_result)
+        succeeded = operation.state == operation.State.SUCCEEDED
+        return self.Result.SUCCEEDED if succeeded else self.Result.FAILED
+
+    @property
+    def reason(self) -> str:
+        """Why the last run was skipped or failed."""
+        operation = self.last_operation
+        return self.last_reason if operation is None else operation.error

@@ -140,4 +140,8 @@ def _savepoint_row(savepoint: Savepoint) -> SavepointRow:
 
 def schedules(job: Job) -> tuple[SavepointSchedule, ...]:
     """Its schedules, the next due first."""
-    return tuple(job.schedules.select_related("created_by").order_by("-enabled", "next_run_at"))
+    return tuple(
+        job.schedules.select_related("created_by", "last_operation").order_by(
+            "-enabled", "next_run_at"
+        )
+    )

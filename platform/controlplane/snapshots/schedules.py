@@ -39,17 +39,6 @@ def next_after(planned: datetime, every_minutes: float, now: datetime) -> dateti
     return planned + (missed + 1) * interval
 
 
-def refresh_results() -> None:
-    """Bring the results of savepoints that have ended since into their schedules."""
-    started = SavepointSchedule.objects.filter(
-        last_result=Result.STARTED, last_operation__isnull=False
-    )
-    for schedule in started.select_related("last_operation"):
-        operation = schedule.last_operation
-        if operation is not None and operation.is_finished:
-            _note_end(schedule, operation)
-
-
 def _run(schedule: SavepointSchedule, now: datetime) -> bool:
     following = next_after(schedule.next_run_at, schedule.every_minutes, now)
     mine = SavepointSchedule.objects.filter(
@@ -81,11 +70,3 @@ def _start(schedule: SavepointSchedule, now: datetime) -> tuple[Operation | None
             return start_operation("savepoint", schedule.job, None, params, key, now=now), ""
     except Refused as refused:
         return None, refused.message
-
-
-def _note_end(schedule: SavepointSchedule, operation: Operation) -> None:
-    succeeded = operation.state == Operation.State.SUCCEEDED
-    SavepointSchedule.objects.filter(pk=schedule.pk, last_operation=operation).update(
-        last_result=Result.SUCCEEDED if succeeded else Result.FAILED,
-        last_reason="" if succeeded else operation.error[:500],
-    )

@@ -10,6 +10,5 @@ from controlplane.snapshots import schedules
 
 @app.task(name="controlplane.snapshots.tasks.run_due_schedules")
 def run_due_schedules() -> None:
-    """Note how the last savepoints ended, and start those that are due."""
-    schedules.refresh_results()
+    """Start the savepoints that are due."""
     schedules.run_due(timezone.now())

@@ -39,14 +39,13 @@ def test_a_due_schedule_takes_a_savepoint_and_shows_when_the_next_comes(schedule
     clock.advance(303)
     schedules.run_due(clock())
     schedule.refresh_from_db()
-    assert (schedule.last_result, schedule.last_run_at) == ("started", clock())
+    assert (schedule.result, schedule.last_run_at) == ("started", clock())
     assert schedule.next_run_at == due + minutes(5)
 
     drive(schedule.last_operation)
-    schedules.refresh_results()
     schedule.refresh_from_db()
     savepoint = Savepoint.objects.get()
-    assert schedule.last_result == "succeeded"
+    assert schedule.result == "succeeded"
     assert (savepoint.origin, savepoint.label) == ("scheduled", "every 5 min")
     assert savepoint.created_by is None
 
@@ -57,10 +56,9 @@ def test_a_savepoint_that_fails_is_shown_with_its_reason(schedule, clock, drive,
     schedules.run_due(clock())
     schedule.refresh_from_db()
     drive(schedule.last_operation)
-    schedules.refresh_results()
 
     schedule.refresh_from_db()
-    assert (schedule.last_result, schedule.last_reason) == ("failed", "disk is full")
+    assert (schedule.result, schedule.reason) == ("failed", "disk is full")
 
 
 def test_of_two_beats_one_gets_the_schedule(schedule, clock):
@@ -78,8 +76,8 @@ def test_one_that_comes_while_the_last_still_runs_is_skipped(schedule, clock):
         schedules.run_due(clock())
 
     schedule.refresh_from_db()
-    assert schedule.last_result == "skipped"
-    assert "flights is busy: savepoint is under way" in schedule.last_reason
+    assert schedule.result == "skipped"
+    assert "flights is busy: savepoint is under way" in schedule.reason
     assert Savepoint.objects.count() == 1
 
 
@@ -91,8 +89,8 @@ def test_a_job_that_does_not_run_is_skipped_and_the_reason_is_shown(
     schedules.run_due(clock())
 
     schedule.refresh_from_db()
-    assert schedule.last_result == "skipped"
-    assert schedule.last_reason == "flights is not running: a savepoint needs a running job"
+    assert schedule.result == "skipped"
+    assert schedule.reason == "flights is not running: a savepoint needs a running job"
 
 
 def test_a_schedule_that_rests_does_nothing_until_it_goes_on(schedule, alice, clock):
