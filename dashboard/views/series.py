@@ -9,7 +9,7 @@ from django.http import JsonResponse
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for, replay_for
-from controlplane.metrics.queries import job_history, output_lines
+from controlplane.metrics.queries import job_history, output_choices, output_lines
 from controlplane.moments import now_ms
 from dashboard.views.requests import UserRequest
 
@@ -31,9 +31,10 @@ def history(request: UserRequest, name: str) -> JsonResponse:
 @login_required
 @require_safe
 def output(request: UserRequest, name: str) -> JsonResponse:
-    """What a job writes; with `replay`, what that replay writes beside it."""
+    """What a job writes, and what could be shown; with `replay`, what that writes beside it."""
     job = job_for(request.user, name)
     replay_id = request.GET.get("replay", "")
     replay = replay_for(request.user, int(replay_id)).name if replay_id.isdecimal() else ""
     lines = output_lines(job, request.GET.get("choice", ""), replay)
-    return JsonResponse({"series": [asdict(line) for line in lines]})
+    choices = [asdict(choice) for choice in output_choices(job)]
+    return JsonResponse({"series": [asdict(line) for line in lines], "choices": choices})

@@ -62,9 +62,19 @@ def test_a_choice_that_is_not_on_offer_shows_the_first_one(outputs, flights):
     assert output_lines(flights, "engine|secret|") == output_lines(flights, "")
 
 
-def test_the_output_of_a_job_is_for_its_team(outputs, as_, alice, mallory):
+def test_a_job_that_wrote_nothing_has_a_place_for_its_output(flights, store, as_, alice):
+    answer = as_(alice).get("/jobs/flights/output.json").json()
+    assert answer == {"series": [], "choices": []}
+    assert b'data-output="Output of flights"' in as_(alice).get("/jobs/flights/").content
+
+
+def test_the_output_of_a_job_is_for_its_team(outputs, flights, as_, alice, mallory):
     path = "/jobs/flights/output.json"
-    assert len(as_(alice).get(path).json()["series"]) == 3
+    answer = as_(alice).get(path).json()
+    assert len(answer["series"]) == 3
+    assert [one["value"] for one in answer["choices"]] == [
+        one.value for one in output_choices(flights)
+    ]
     assert as_(mallory).get(path).status_code == 404
 
 
