@@ -35,8 +35,8 @@ test-browser: setup ## the story in real Chromium
 bench: setup ## rows/s and peak memory of the keyed windowed count at parallelism 1 and 2
 	@$(PYTHON_IN) -m benchmarks
 
-sim: setup ## seeded whole-job simulation: make sim SEED=42 N=1000
-	@$(PYTHON_IN) -m engine.testing.simulation --seed $(or $(SEED),0) --histories $(or $(N),100)
+sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
+	@$(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
 
 format: setup ## format the code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .

@@ -11,7 +11,6 @@ Errors   a history that does not end raises AssertionError; print its seed to se
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -72,7 +71,7 @@ def simulate(build: Build, seed: int, chaos: Chaos = Chaos()) -> History:
     try:
         return simulation.run()
     except Exception as error:
-        error.add_note(f"seed {seed}; run simulate(…, seed={seed}) to see this history again")
+        error.add_note(f"seed {seed}: the same history again")
         raise
 
 
@@ -186,9 +185,3 @@ class _Simulation:
         self._requests += 1
         trigger_id = f"{self._requests:032x}"
         attempt.request(SnapshotRequest(trigger_id, SnapshotKind.SAVEPOINT, then, "savepoints"))
-
-
-if __name__ == "__main__":
-    from engine.testing.histories import main
-
-    sys.exit(main())

@@ -1,0 +1,56 @@
+"""A scenario: one small job and its tables, of which every history must give the same.
+
+    undisturbed --> the tables that any other history is compared with
+    seed --simulate--> a history --differs--> None, or one sentence that says how to see it again
+
+Shapes   tables are sorted by all their columns, so only content is compared, to the last bit.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.testing.simulation import CALM, Build, History, simulate
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A job for the simulation. Its name is what `make sim JOB=…` takes."""
+
+    name: str
+    build: Build
+    tables: tuple[str, ...]
+
+    @functools.cached_property
+    def undisturbed(self) -> Sequence[pl.DataFrame]:
+        """What the job gives when nothing happens to it."""
+        return self.outputs(simulate(self.build, seed=0, chaos=CALM))
+
+    def history(self, seed: int) -> History:
+        """The job's history of this seed."""
+        return simulate(self.build, seed)
+
+    def outputs(self, history: History) -> Sequence[pl.DataFrame]:
+        """What a history gave, table by table."""
+        return [history.output.table(name) for name in self.tables]
+
+    def differs(self, history: History) -> str | None:
+        """One sentence when a history broke the law."""
+        if history.output.staged:
+            return f"{self._named(history)} left rows staged that nobody will commit"
+        found = zip(self.tables, self.outputs(history), self.undisturbed, strict=True)
+        for name, table, wanted in found:
+            if not table.equals(wanted):
+                return (
+                    f"{self._named(history)} gave another table {name!r}: {table.height} rows "
+                    f"instead of {wanted.height}, or other values"
+                )
+        return None
+
+    def _named(self, history: History) -> str:
+        seed = history.seed
+        return f"history {seed} of {self.name!r} (make sim JOB={self.name} SEED={seed} N=1)"
