@@ -35,6 +35,6 @@ def output(request: UserRequest, name: str) -> JsonResponse:
     job = job_for(request.user, name)
     replay_id = request.GET.get("replay", "")
     replay = replay_for(request.user, int(replay_id)).name if replay_id.isdecimal() else ""
-    lines = output_lines(job, request.GET.get("choice", ""), replay)
-    choices = [asdict(choice) for choice in output_choices(job)]
-    return JsonResponse({"series": [asdict(line) for line in lines], "choices": choices})
+    choices = output_choices(job)
+    lines = output_lines(choices, request.GET.get("choice", ""), replay)
+    return JsonResponse({"series": list(map(asdict, lines)), "choices": list(map(asdict, choices))})

@@ -42,14 +42,14 @@ def test_means_come_first_and_the_smaller_tag_is_chosen_from(outputs, flights):
 
 
 def test_one_line_per_carrier_with_the_newest_ninety_windows(outputs, flights):
-    lines = output_lines(flights, "")
+    lines = output_lines(output_choices(flights), "")
     assert [line.name for line in lines] == ["AA", "B6", "DL"]
     assert [len(line.points) for line in lines] == [90, 90, 90]
     assert lines[0].points[-1] == (119 * 86_400_000, 119.0)
 
 
 def test_a_replay_is_drawn_beside_the_live_output_of_the_same_days(outputs, flights):
-    lines = output_lines(flights, "", "r-1")
+    lines = output_lines(output_choices(flights), "", "r-1")
     assert [(line.name, line.dash, line.hue) for line in lines] == [
         ("AA live", None, 0),
         ("AA r-1", (5, 4), 0),
@@ -59,7 +59,9 @@ def test_a_replay_is_drawn_beside_the_live_output_of_the_same_days(outputs, flig
 
 
 def test_a_choice_that_is_not_on_offer_shows_the_first_one(outputs, flights):
-    assert output_lines(flights, "engine|secret|") == output_lines(flights, "")
+    assert output_lines(output_choices(flights), "engine|secret|") == output_lines(
+        output_choices(flights), ""
+    )
 
 
 def test_a_job_that_wrote_nothing_has_a_place_for_its_output(flights, store, as_, alice):

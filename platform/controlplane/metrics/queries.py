@@ -110,10 +110,10 @@ def _tags(store: SeriesStore, measurement: str) -> tuple[str, tuple[str, ...]]:
     return split, tuple(sorted(values[split]))
 
 
-def output_lines(job: Job, choice: str, replay: str = "") -> list[Line]:
-    """The chosen output of a job; with a replay's name, of both, over what the replay wrote."""
+def output_lines(choices: Sequence[Choice], choice: str, replay: str = "") -> list[Line]:
+    """The chosen one of a job's outputs; with a replay, of both, over what that wrote."""
     store = series_store()
-    what = _parsed(choice, output_choices(job))
+    what = _parsed(choice, choices)
     if what is None:
         return []
     if not replay:
