@@ -11,11 +11,11 @@ Errors   RestoreError and SnapshotCorrupt, each with one sentence.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
+from pyarrow.lib import ArrowException
 
 from engine.checkpoint.manifest import (
     METADATA,
@@ -24,10 +24,12 @@ from engine.checkpoint.manifest import (
     OperatorEntry,
     OperatorPart,
     StateEntry,
+    StateFile,
     parse_manifest,
 )
 from engine.checkpoint.snapshot import RestoredOperator
-from engine.checkpoint.storage import Folder, Stored, check_present, open_folder, read_verified
+from engine.checkpoint.storage import Folder, Stored, check_present, open_folder, open_verified
+from engine.checkpoint.tables import read_parts
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.errors import RestoreError, SnapshotCorrupt
 from engine.graph.jobgraph import Partitioning, TaskId
@@ -92,13 +94,17 @@ def assign(manifest: Manifest, folder: str, plan: Plan) -> dict[TaskId, SubtaskR
 def read_restore(
     restore: SubtaskRestore, open_at: OpenFolder = open_folder
 ) -> tuple[RestoredOperator, ...]:
-    """Read and verify the files of one subtask. Raises SnapshotCorrupt, StorageError."""
+    """What one subtask starts from; its files are read and verified as the tables are."""
     folder = open_at(restore.folder)
     return tuple(
         RestoredOperator(
             uid=part.uid,
             watermark=part.watermark,
-            tables=_tables(part, folder, restore.key_groups),
+            tables={
+                state.name: _StoredTable(state, folder, restore.key_groups)
+                for state in part.states
+                if state.files
+            },
             splits=part.splits,
             committables=part.committables,
         )
@@ -121,7 +127,7 @@ def verify(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> N
     for entry in manifest.operators:
         for state in entry.states:
             for file in state.files:
-                read_verified(folder, file.path, Stored(file.size_bytes, file.sha256))
+                open_verified(folder, file.path, Stored(file.size_bytes, file.sha256)).close()
 
 
 def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange:
@@ -168,24 +174,31 @@ def _overlapping(state: StateEntry, ours: KeyGroupRange) -> StateEntry:
     return StateEntry(state.name, state.kind, state.keys, state.values, files)
 
 
-def _tables(part: OperatorPart, folder: Folder, ours: KeyGroupRange) -> Mapping[str, pl.DataFrame]:
-    return {state.name: _table(state, folder, ours) for state in part.states if state.files}
+@dataclass(frozen=True, slots=True)
+class _StoredTable:
+    """The table of one state: its files are read part by part."""
 
+    state: StateEntry
+    folder: Folder
+    ours: KeyGroupRange
 
-def _table(state: StateEntry, folder: Folder, ours: KeyGroupRange) -> pl.DataFrame:
-    tables = []
-    for file in state.files:
-        content = read_verified(folder, file.path, Stored(file.size_bytes, file.sha256))
-        try:
-            table = pl.read_parquet(io.BytesIO(content))
-        except pl.exceptions.PolarsError as error:
-            msg = (
-                f"snapshot file {file.path} in {folder.url} is not a Parquet file that can be "
-                f"read: {error}; choose another snapshot"
-            )
-            raise SnapshotCorrupt(msg) from error
-        tables.append(table)
-    if not state.keys:
-        return pl.concat(tables)
-    group = pl.col(KEY_GROUP)
-    return pl.concat(tables).filter((group >= ours.lo) & (group < ours.hi))
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        group = pl.col(KEY_GROUP)
+        for file in self.state.files:
+            for part in self._parts(file):
+                if not self.state.keys:
+                    yield part
+                else:
+                    yield part.filter((group >= self.ours.lo) & (group < self.ours.hi))
+
+    def _parts(self, file: StateFile) -> Iterator[pl.DataFrame]:
+        expected = Stored(file.size_bytes, file.sha256)
+        with open_verified(self.folder, file.path, expected) as content:
+            try:
+                yield from read_parts(content)
+            except ArrowException as error:
+                msg = (
+                    f"snapshot file {file.path} in {self.folder.url} is not a Parquet file that "
+                    f"can be read: {error}; choose another snapshot"
+                )
+                raise SnapshotCorrupt(msg) from error

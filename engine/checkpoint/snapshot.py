@@ -8,7 +8,7 @@ Cost     taking one copies no rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -52,8 +52,9 @@ class RestoredOperator:
 
     uid: str
     watermark: Micros = MIN_TIME
-    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    """Canonical table per state name: rows of this subtask's key groups only."""
+    tables: Mapping[str, Iterable[pl.DataFrame]] = field(default_factory=dict)
+    """Canonical table per state name, in parts that are read as they are asked for: rows of this
+    subtask's key groups only. Raises SnapshotCorrupt, StorageError."""
     splits: Mapping[str, SplitState] = field(default_factory=dict)
     """The splits of all subtasks: each source subtask picks its own."""
     committables: tuple[Json, ...] = ()

@@ -10,6 +10,7 @@ Errors   StorageError when it cannot be written, SnapshotCorrupt when a file is 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -50,6 +51,11 @@ class Folder(ABC):
     @abstractmethod
     def read(self, name: str) -> bytes | None:
         """Return a whole file, None if there is none. Raises StorageError."""
+
+    def open(self, name: str) -> IO[bytes] | None:
+        """Open a file to be read, also out of order; None if there is none. Raises StorageError."""
+        content = self.read(name)
+        return None if content is None else io.BytesIO(content)
 
     def size(self, name: str) -> int | None:
         """Return the size of a file in bytes, None if there is none. Raises StorageError."""
@@ -102,9 +108,17 @@ class LocalFolder(Folder):
 
     def read(self, name: str) -> bytes | None:
         """Return a whole file, None if there is none."""
+        file = self.open(name)
+        if file is None:
+            return None
+        with file:
+            return file.read()
+
+    def open(self, name: str) -> IO[bytes] | None:
+        """Open a file to be read; None if there is none."""
         path = self._path / _checked(name, self.url)
         try:
-            return path.read_bytes()
+            return path.open("rb")
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -178,16 +192,18 @@ def check_present(folder: Folder, name: str, expected: Stored) -> None:
         raise SnapshotCorrupt(_corrupt(folder, name, _problem(size_bytes, expected)))
 
 
-def read_verified(folder: Folder, name: str, expected: Stored) -> bytes:
-    """Return a file after comparing it with what was written. Raises SnapshotCorrupt."""
-    content = folder.read(name)
-    if content is None or len(content) != expected.size_bytes:
-        size_bytes = None if content is None else len(content)
-        raise SnapshotCorrupt(_corrupt(folder, name, _problem(size_bytes, expected)))
-    if hashlib.sha256(content).hexdigest() != expected.sha256:
+def open_verified(folder: Folder, name: str, expected: Stored) -> IO[bytes]:
+    """Open a file after comparing all of it with what was written. Raises SnapshotCorrupt."""
+    check_present(folder, name, expected)
+    file = folder.open(name)
+    if file is None:
+        raise SnapshotCorrupt(_corrupt(folder, name, _problem(None, expected)))
+    if hashlib.file_digest(file, "sha256").hexdigest() != expected.sha256:  # type: ignore[arg-type]
+        file.close()
         problem = "is altered: its content does not match its checksum"
         raise SnapshotCorrupt(_corrupt(folder, name, problem))
-    return content
+    file.seek(0)
+    return file
 
 
 def _problem(size_bytes: int | None, expected: Stored) -> str:

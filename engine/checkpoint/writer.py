@@ -2,13 +2,15 @@
 
     TaskSnapshot --one Parquet file per state with rows--> folder --> SubtaskSnapshot, to be acked
 
-Cost     all of the asynchronous part of a checkpoint; a state without rows costs no file.
+Cost     all of the asynchronous part of a checkpoint; a state without rows costs no file. A state
+         larger than memory is written part by part.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from itertools import chain
 
 from engine import clock
 from engine.checkpoint.manifest import (
@@ -22,6 +24,7 @@ from engine.checkpoint.manifest import (
 )
 from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
 from engine.checkpoint.storage import Folder
+from engine.checkpoint.tables import write_parts
 from engine.state.contract import FrozenState
 from engine.state.schema import type_name
 
@@ -75,17 +78,15 @@ def _write_state(
     operator: OperatorSnapshot, state: FrozenState, subtask: int, folder: Folder
 ) -> StateEntry:
     descriptor = state.descriptor
-    table = state.table()
+    parts = (part for part in state.tables() if part.height)
     files: tuple[StateFile, ...] = ()
-    if table.height:
+    if (first := next(parts, None)) is not None:
         path = f"{slug(operator.uid)}/{slug(descriptor.name)}-{subtask}.parquet"
-        # Level 1: checkpoints are written often and read seldom.
+        rows: list[int] = []
         stored = folder.write(
-            path, lambda file: table.write_parquet(file, compression="zstd", compression_level=1)
+            path, lambda file: rows.append(write_parts(chain([first], parts), file))
         )
-        files = (
-            StateFile(path, table.height, stored.size_bytes, stored.sha256, operator.key_groups),
-        )
+        files = (StateFile(path, rows[-1], stored.size_bytes, stored.sha256, operator.key_groups),)
     return StateEntry(
         name=descriptor.name,
         kind=descriptor.kind,

@@ -256,8 +256,8 @@ def _link(spec: TaskSpec, index: int, start: RestoredOperator, new_backend: Back
     if isinstance(operator, Operator) and operator.states:
         backend = new_backend(spec.key_groups)
         for descriptor in operator.states:
-            if descriptor.name in start.tables:
-                backend.restore(descriptor, start.tables[descriptor.name])
+            for part in start.tables.get(descriptor.name, ()):
+                backend.restore(descriptor, part)
             # A declared state is in every snapshot, even if the operator has not used it yet.
             backend.state(descriptor)
     context = OperatorContext(spec, index, start.watermark, backend)

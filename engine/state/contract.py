@@ -2,7 +2,7 @@
 
     operator --ctx.state(descriptor)--> handle      read and write, on the subtask's thread
     backend.freeze()                --> FrozenState immutable references, taken at the barrier
-    FrozenState.table()             --> frame       built later, on another thread
+    FrozenState.tables()            --> frames      built later, on another thread, one by one
 
 Shapes   every state has one canonical table, the same for all backends: what snapshots hold.
          (key_group: UInt16, <key columns>, [slice_end: Int64 µs,] <value columns>), sorted.
@@ -14,7 +14,7 @@ Cost     `freeze` copies references, never rows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,7 +69,14 @@ class FrozenState(ABC):
 
     @abstractmethod
     def table(self) -> pl.DataFrame:
-        """The canonical table. Called off the subtask's thread, at most once."""
+        """The canonical table, whole. Called off the subtask's thread; this or `tables`, once."""
+
+    def tables(self) -> Iterator[pl.DataFrame]:
+        """The canonical table in parts, each of which fits into memory. Together they are sorted,
+        but for timers and waiting rows that are larger than memory: those come part by part in
+        order of time, each part sorted.
+        """
+        yield self.table()
 
 
 class StateBackend(ABC):
@@ -87,7 +94,10 @@ class StateBackend(ABC):
 
     @abstractmethod
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
-        """Add rows of a canonical table whose key groups are ours. Before any `state` call."""
+        """Add rows of a canonical table whose key groups are ours. Before any `state` call.
+
+        A table may come in parts, cut anywhere, in their order.
+        """
 
     def close(self) -> None:
         """Release files."""

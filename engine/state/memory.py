@@ -18,7 +18,7 @@ from engine.state.contract import FrozenState, StateBackend, StateDescriptor, St
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.state.runs import MemoryRuns
 from engine.state.schema import table_schema, type_name
-from engine.state.tables import items_of, table_of
+from engine.state.tables import continued, items_of, table_of
 from engine.state.timers import MemoryTimers
 from engine.state.waiting import MemoryRows
 
@@ -49,7 +49,14 @@ class MemoryValues(ValueHandle):
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table."""
-        self._values.update(items_of(self._descriptor, table))
+        items = items_of(self._descriptor, table)
+        if self._descriptor.kind is not StateKind.VALUE:
+            # A part of a table may begin within a key.
+            first = next(items, None)
+            if first is not None:
+                key, item = first
+                self._values[key] = continued(self._values.get(key), item)
+        self._values.update(items)
 
     def freeze(self) -> FrozenState:
         """References to all keys and values."""

@@ -43,7 +43,7 @@ from engine.state.contract import FrozenState, StateBackend, StateDescriptor, St
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.state.memory import MemoryBackend, owned_rows
 from engine.state.scratch import scratch_folder
-from engine.state.tables import items_of, table_of
+from engine.state.tables import continued, items_of, table_of
 
 _ON_DISK = (StateKind.VALUE, StateKind.LIST, StateKind.MAP)
 _LOAD_ROWS = 10_000
@@ -91,7 +91,13 @@ class RocksValues(ValueHandle):
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table."""
         items = items_of(self.descriptor, table)
+        begins = True
         while chunk := dict(islice(items, _LOAD_ROWS)):
+            if begins and self.descriptor.kind is not StateKind.VALUE:
+                # A part of a table may begin within a key.
+                key = next(iter(chunk))
+                chunk[key] = continued(self.get_many([key]).get(key), chunk[key])
+            begins = False
             self.put_many(chunk)
 
     def _address(self, key: Key) -> bytes:

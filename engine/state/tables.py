@@ -59,6 +59,13 @@ def items_of(descriptor: StateDescriptor, table: pl.DataFrame) -> Iterator[tuple
     return ((key, {row[width]: _item(row[width + 1 :]) for row in group}) for key, group in groups)
 
 
+def continued(before: Any, more: Any) -> Any:
+    """A list or map that was cut in two; `before` is None when there is no first half."""
+    if before is None:
+        return more
+    return before + more if isinstance(before, list) else before | more
+
+
 def _item(columns: tuple[Any, ...]) -> Any:
     return columns[0] if len(columns) == 1 else columns
 

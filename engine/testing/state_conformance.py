@@ -295,7 +295,9 @@ def _check_halves(make: Make, descriptor: StateDescriptor, table: pl.DataFrame) 
     found = []
     for half in HALVES:
         with closing(make(half)) as backend:
-            backend.restore(descriptor, table)
+            for part in table.iter_slices(max(1, table.height // 7)):
+                backend.restore(descriptor, part)
+            backend.state(descriptor)
             [frozen] = backend.freeze()
             rows = frozen.table()
         groups = rows.get_column(KEY_GROUP)

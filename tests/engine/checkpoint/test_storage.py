@@ -8,7 +8,7 @@ from typing import IO
 import polars as pl
 import pytest
 
-from engine.checkpoint.storage import Stored, Write, check_present, open_folder, read_verified
+from engine.checkpoint.storage import Stored, Write, check_present, open_folder, open_verified
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
 
 
@@ -22,7 +22,8 @@ def test_what_is_written_is_read_and_measured(tmp_path: Path) -> None:
     stored = folder.write("sub/file", put(b"rows"))
     assert stored.size_bytes == 4
     assert folder.exists()
-    assert read_verified(folder, "sub/file", stored) == b"rows"
+    with open_verified(folder, "sub/file", stored) as file:
+        assert file.read() == b"rows"
 
 
 def test_a_file_address_and_a_path_are_the_same_folder(tmp_path: Path) -> None:
@@ -118,4 +119,4 @@ def test_a_damaged_file_is_named_with_what_is_wrong(
     if content is not None:
         (tmp_path / "file").write_bytes(content)
     with pytest.raises(SnapshotCorrupt, match=f"snapshot file file in .* {problem}"):
-        read_verified(folder, "file", stored)
+        open_verified(folder, "file", stored)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -46,6 +47,23 @@ def test_a_state_is_one_parquet_file_that_anyone_can_read(tmp_path: Path) -> Non
     (file,) = state_of(written(tmp_path, Rows(8, 9))).files
     assert (file.rows, file.key_groups) == (2, KeyGroupRange(0, 64))
     assert pl.read_parquet(tmp_path / file.path)["n"].to_list() == [8, 9]
+
+
+class ManyRows(Rows):
+    """The same in parts of one row, and some of none."""
+
+    def tables(self) -> Iterator[pl.DataFrame]:
+        table = self.table()
+        yield table.clear()
+        for part in table.iter_slices(1):
+            yield part
+            yield table.clear()
+
+
+def test_a_state_that_comes_in_parts_is_one_file_too(tmp_path: Path) -> None:
+    (file,) = state_of(written(tmp_path, ManyRows(8, 9, 7))).files
+    assert file.rows == 3
+    assert pl.read_parquet(tmp_path / file.path).equals(Rows(8, 9, 7).table())
 
 
 def test_an_empty_state_keeps_its_types_and_costs_no_file(tmp_path: Path) -> None:

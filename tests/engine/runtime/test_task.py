@@ -195,7 +195,7 @@ def test_a_restored_task_goes_on_with_state_and_time() -> None:
         RestoredOperator(
             operator.uid,
             operator.watermark,
-            {state.descriptor.name: state.table() for state in operator.states},
+            {state.descriptor.name: [state.table()] for state in operator.states},
         )
         for operator in snapshot.operators
     ]

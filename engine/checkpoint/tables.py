@@ -1,0 +1,57 @@
+"""Canonical tables as Parquet files, written and read in parts: neither end holds a whole state.
+
+    parts of a table --write_parts--> row groups of one file --read_parts--> parts of a table
+
+Shapes   parts of a file may be cut anywhere; together they are the table, in its order.
+Cost     at most one row group in memory, besides the part that is being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+import polars as pl
+import pyarrow.parquet as pq
+from pyarrow.lib import ArrowException
+
+from engine.errors import StorageError
+
+ROW_GROUP = 2**18
+"""As many rows as Polars itself puts into one."""
+
+_OLDEST = pl.CompatLevel.oldest()
+"""Text as Arrow has always had it, so that any reader of Parquet takes it."""
+
+
+def write_parts(parts: Iterable[pl.DataFrame], file: IO[bytes]) -> int:
+    """Write the parts of a table, at least one; returns the number of rows. Raises StorageError."""
+    rows = 0
+    writer: pq.ParquetWriter | None = None
+    try:
+        for part in parts:
+            for group in part.iter_slices(ROW_GROUP):
+                table = group.to_arrow(compat_level=_OLDEST)
+                if writer is None:
+                    # Level 1: checkpoints are written often and read seldom.
+                    writer = pq.ParquetWriter(  # type: ignore[no-untyped-call]
+                        file, table.schema, compression="zstd", compression_level=1
+                    )
+                writer.write_table(table)  # type: ignore[no-untyped-call]
+                rows += table.num_rows
+    except ArrowException as error:
+        msg = f"state cannot be written as Parquet: {error}; check the types of its columns"
+        raise StorageError(msg) from error
+    finally:
+        if writer is not None:
+            writer.close()  # type: ignore[no-untyped-call]
+    return rows
+
+
+def read_parts(file: IO[bytes]) -> Iterator[pl.DataFrame]:
+    """Read a file that any version has written. Raises pyarrow's ArrowException."""
+    stored = pq.ParquetFile(file)  # type: ignore[no-untyped-call]
+    for batch in stored.iter_batches(batch_size=ROW_GROUP):  # type: ignore[no-untyped-call]
+        part = pl.from_arrow(batch)
+        assert isinstance(part, pl.DataFrame)
+        yield part
