@@ -6,6 +6,7 @@
      |    +-- ConfigError     a setting, an argument or an address is wrong
      |    +-- ArtifactError   the submitted file cannot be turned into a graph
      |    +-- FunctionError   a user function raised: carries operator, row and traceback
+     |    +-- DataError       a record of the input cannot be read
      |    +-- RestoreError    a snapshot does not fit the job
      +-- ExternalError        the world failed: restart with back-off
      |    +-- SourceError, SinkError, StorageError, ConnectionLost
@@ -54,6 +55,10 @@ class ArtifactError(UserError):
 
 class FunctionError(UserError):
     """A user function raised; the message names the operator and shows the row, shortened."""
+
+
+class DataError(UserError):
+    """A record of the input that cannot be read; the message says where it is and shows it."""
 
 
 class RestoreError(UserError):

@@ -27,13 +27,15 @@ class Polled:
 
     `frame` is None when there is nothing now; then `retry_at` says when to ask again (processing
     time, µs; None: whenever the runtime likes). `finished` ends the split for ever.
-    `pending_rows` is how many more rows could be read at once, None when unknown.
+    `pending_rows` is how many more rows could be read at once, None when unknown. `skipped` counts
+    records that were left out because they cannot be read.
     """
 
     frame: pl.DataFrame | None = None
     retry_at: Micros | None = None
     finished: bool = False
     pending_rows: int | None = None
+    skipped: int = 0
 
 
 class SplitReader(ABC):

@@ -137,6 +137,8 @@ class SourceRun:
         self.watermark = MIN_TIME
         """What was last sent since this attempt began."""
         self.ended = False
+        self.skipped = 0
+        """Records left out because they cannot be read, in this attempt."""
         self._told_idle = False
         self._turns = 0
         self._blocked = 0
@@ -204,6 +206,7 @@ class SourceRun:
         assert split.reader is not None
         polled: Polled = split.reader.poll(max_rows, now)
         split.pending_rows = polled.pending_rows
+        self.skipped += polled.skipped
         frame = polled.frame
         batch = None
         if frame is not None and frame.height:

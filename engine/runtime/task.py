@@ -158,6 +158,8 @@ class Task:
                 self._say(element)
         self.metrics.pending_rows = source.pending_rows
         self.metrics.newest = source.newest
+        if source.skipped:
+            self.metrics.operators[0].counters["numRecordsInErrors"] = source.skipped
         return Polling(rows, MAX_TIME if self.end_of_input else source.again_at)
 
     @property
