@@ -1,7 +1,8 @@
 """From the logical graph to the job graph: which operators share a vertex, and what joins vertices.
 
     an operator joins the chain of its inputs when
-        all of them lie in one vertex, none is a shuffle, and the parallelism is the same;
+        all of them lie in one vertex, none deals rows out, the parallelism is the same,
+        and the author has not said otherwise;
     otherwise it is the head of a vertex of its own, and its inputs are edges.
 
 Order    vertices and operators keep the order of the job file, so ids and plans are stable.
@@ -22,7 +23,7 @@ from engine.graph.jobgraph import (
     JobVertex,
     Partitioning,
 )
-from engine.graph.logical import Input, LogicalGraph, Node
+from engine.graph.logical import Chaining, Input, LogicalGraph, Node
 from engine.operators.sink import SinkOperator
 from engine.operators.source import SourceOperator
 from engine.state.backends import StateSettings
@@ -38,7 +39,7 @@ def build(
     if not any(isinstance(node.operator, SinkOperator) for node in graph.nodes):
         msg = f"job {graph.name!r} has no sink: nobody would see its results; end with .sink(…)"
         raise GraphError(msg)
-    chains = _Chains()
+    chains = _Chains(graph)
     for node in graph.nodes:
         chains.place(node)
     return JobGraph(
@@ -61,7 +62,8 @@ class _Place:
 class _Chains:
     """The vertices so far, and where each node went."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: LogicalGraph) -> None:
+        self._graph = graph
         self.vertices: list[list[Node]] = []
         self.edges: list[JobEdge] = []
         self._places: dict[Node, _Place] = {}
@@ -78,11 +80,15 @@ class _Chains:
 
     def _chain_for(self, node: Node) -> int | None:
         vertices = {self._places[source.node].vertex for source in node.inputs}
-        same_parallelism = all(
-            source.node.parallelism == node.parallelism for source in node.inputs
+        stays = all(
+            _partitioning(node, source) is Partitioning.FORWARD and self._may_chain(node, source)
+            for source in node.inputs
         )
-        shuffled = any(source.keys or source.broadcast for source in node.inputs)
-        return vertices.pop() if len(vertices) == 1 and same_parallelism and not shuffled else None
+        return vertices.pop() if len(vertices) == 1 and stays else None
+
+    def _may_chain(self, node: Node, source: Input) -> bool:
+        before, after = self._graph.chaining_of(source.node), self._graph.chaining_of(node)
+        return before is not Chaining.NEVER and after is Chaining.ALWAYS
 
     def _edge(self, node: Node, source: Input) -> JobEdge:
         place = self._places[source.node]
@@ -100,8 +106,8 @@ class _Chains:
 def _partitioning(node: Node, source: Input) -> Partitioning:
     if source.keys:
         return Partitioning.HASH
-    if source.broadcast:
-        return Partitioning.BROADCAST
+    if source.dealt is not None:
+        return source.dealt
     same = source.node.parallelism == node.parallelism
     return Partitioning.FORWARD if same else Partitioning.REBALANCE
 

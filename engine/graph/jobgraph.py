@@ -29,6 +29,9 @@ class Partitioning(StrEnum):
     FORWARD = "forward"
     HASH = "hash"
     REBALANCE = "rebalance"
+    """Each batch to the next subtask in turn."""
+    RESCALE = "rescale"
+    """As rebalance, among the few subtasks that are the source's share."""
     BROADCAST = "broadcast"
 
 

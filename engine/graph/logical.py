@@ -1,17 +1,18 @@
 """The logical graph: operators as the author wired them, before they are chained.
 
-    Node ──Input(node, tag, port, keys)──▶ Node
+    Node ──Input(node, tag, port, keys, dealt)──▶ Node
 
-Shapes   a node has one operator; an input with keys is a shuffle by hash, one without keeps rows
-         where they are when it can.
+Shapes   a node has one operator; an input with keys is a shuffle by hash, one that is not dealt in
+         a certain way keeps rows where they are when it can.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from engine.errors import GraphError
-from engine.graph.jobgraph import AnyOperator
+from engine.graph.jobgraph import AnyOperator, Partitioning
 from engine.operators.contract import MAIN
 
 
@@ -23,8 +24,17 @@ class Input:
     tag: str = MAIN
     port: int = 0
     keys: tuple[str, ...] = ()
-    broadcast: bool = False
-    """Whether every subtask gets all rows."""
+    dealt: Partitioning | None = None
+    """How rows are dealt out, when the author said so."""
+
+
+class Chaining(Enum):
+    """Which neighbours an operator may share a thread with."""
+
+    ALWAYS = auto()
+    HEAD = auto()
+    """With those that follow, not with those before."""
+    NEVER = auto()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +57,9 @@ class LogicalGraph:
     name: str
     max_parallelism: int
     nodes: list[Node] = field(default_factory=list)
+    chaining: Chaining = Chaining.ALWAYS
+    """For operators of which nothing else is said."""
+    _chaining: dict[Node, Chaining] = field(default_factory=dict)
     _automatic: dict[str, int] = field(default_factory=dict)
 
     def add(
@@ -59,6 +72,7 @@ class LogicalGraph:
     ) -> Node:
         """Add an operator behind its inputs. Raises GraphError."""
         self._check_parallelism(uid or operator.name, parallelism)
+        _check_forward(uid or operator.name, parallelism, inputs)
         chosen = uid if uid is not None else self._next_uid(operator.name)
         if not chosen.strip():
             msg = f"uid of a {operator.name} is empty: got {uid!r}; give it a name"
@@ -74,6 +88,14 @@ class LogicalGraph:
         self.nodes.append(node)
         return node
 
+    def set_chaining(self, node: Node, chaining: Chaining) -> None:
+        """Say where an operator may run."""
+        self._chaining[node] = chaining
+
+    def chaining_of(self, node: Node) -> Chaining:
+        """Where an operator may run."""
+        return self._chaining.get(node, self.chaining)
+
     def _check_parallelism(self, subject: str, parallelism: int) -> None:
         if not 1 <= parallelism <= self.max_parallelism:
             msg = (
@@ -86,3 +108,14 @@ class LogicalGraph:
         """Automatic uids count operators of a kind, in the order of the job file."""
         number = self._automatic[kind] = self._automatic.get(kind, 0) + 1
         return f"{kind}-{number}"
+
+
+def _check_forward(subject: str, parallelism: int, inputs: tuple[Input, ...]) -> None:
+    for source in inputs:
+        if source.dealt is Partitioning.FORWARD and source.node.parallelism != parallelism:
+            msg = (
+                f"{subject!r} cannot take rows forward: its parallelism {parallelism} meets "
+                f"{source.node.parallelism} of {source.node.uid!r}; make them equal, or use "
+                "rebalance"
+            )
+            raise GraphError(msg)

@@ -23,11 +23,11 @@ HIDDEN_COLUMNS = (ROW_WATERMARK, KEY_GROUP)
 
 def infer(schema: Schema, expressions: Sequence[pl.Expr], step: str) -> dict[str, pl.DataType]:
     """Names and types of what expressions give on a stream of this schema. Raises GraphError."""
-    for expression in expressions:
-        _check_row_wise(expression, step)
     empty = pl.DataFrame(schema=dict(schema))
     try:
         outcome = empty.select(*expressions)
+        for expression in expressions:
+            _check_row_wise(empty, expression, step)
     except pl.exceptions.ColumnNotFoundError as error:
         raise GraphError(_unknown_column(error, schema, step)) from error
     except pl.exceptions.PolarsError as error:
@@ -51,12 +51,27 @@ def evaluate(
     """Run expressions that keep the number of rows, out of sight of the hidden columns."""
     hidden = [frame.get_column(name) for name in HIDDEN_COLUMNS if name in frame.columns]
     visible = frame.drop(*(column.name for column in hidden))
+    outcome = evaluate_rows(visible, apply, step)
+    return outcome.with_columns(hidden) if hidden else outcome
+
+
+def values(frame: pl.DataFrame, expression: pl.Expr, step: str) -> pl.Series:
+    """One value per row, computed out of sight of the hidden columns. Raises FunctionError."""
+    visible = frame.drop(HIDDEN_COLUMNS, strict=False)
+    named = expression.alias("value")
+    made = evaluate_rows(visible, lambda rows: rows.with_columns(named), step)
+    return made.get_column("value")
+
+
+def evaluate_rows(
+    frame: pl.DataFrame, apply: Callable[[pl.DataFrame], pl.DataFrame], step: str
+) -> pl.DataFrame:
+    """Run a step of Polars on whole rows; what breaks it shows the first one."""
     try:
-        outcome = apply(visible)
+        return apply(frame)
     except pl.exceptions.PolarsError as error:
         msg = f"{step} failed: {_first_line(error)}: first row of the batch {short_row(frame)}"
         raise FunctionError(msg) from error
-    return outcome.with_columns(hidden) if hidden else outcome
 
 
 def short_row(frame: pl.DataFrame) -> str:
@@ -85,8 +100,8 @@ def user_columns(schema: Schema) -> list[str]:
     return [name for name in schema if name not in RESERVED_COLUMNS]
 
 
-def _check_row_wise(expression: pl.Expr, step: str) -> None:
-    if _looks_across_rows(expression) or _changes_length(expression):
+def _check_row_wise(empty: pl.DataFrame, expression: pl.Expr, step: str) -> None:
+    if not _is_row_wise(empty, expression):
         msg = (
             f"{step} looks across rows: got {shortened(str(expression))}; its result would depend "
             "on the size of batches: use key_by(…).window(…).agg(…) instead"
@@ -94,25 +109,14 @@ def _check_row_wise(expression: pl.Expr, step: str) -> None:
         raise GraphError(msg)
 
 
-def _looks_across_rows(expression: pl.Expr) -> bool:
-    pending = [expression]
-    while pending:
-        node = pending.pop()
-        try:
-            if not node.meta.is_row_separable():
-                return True
-        except pl.exceptions.PolarsError:
-            pass  # Polars cannot say so of all columns or a Python function without a schema.
-        pending.extend(node.meta.pop())
-    return False
+def _is_row_wise(empty: pl.DataFrame, expression: pl.Expr) -> bool:
+    """Whether each result depends on its own row only, so that no cut between batches shows.
 
-
-def _changes_length(expression: pl.Expr) -> bool:
-    """Whether there may be fewer or more results than rows, as with filter and explode."""
-    try:
-        return not (expression.meta.is_length_preserving() or expression.meta.is_scalar())
-    except pl.exceptions.PolarsError:
-        return False
+    The planner of Polars knows: only then does it take a slice of rows before the expression
+    instead of after it. Its own predicate, `meta.is_row_separable`, cannot say so of selectors.
+    """
+    plan = empty.lazy().with_columns(expression).slice(1, 2).explain()
+    return not plan.lstrip().startswith("SLICE")
 
 
 def _check_reserved(

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from engine.errors import FunctionError
 from engine.operators.contract import Context, Operator
-from engine.operators.expressions import short_row
+from engine.operators.expressions import values
 
 
 class Filter(Operator):
@@ -22,12 +21,7 @@ class Filter(Operator):
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Keep the rows that the predicate is true for."""
-        try:
-            kept = frame.filter(self.predicate)
-        except pl.exceptions.PolarsError as error:
-            msg = f"filter failed: {error}: first row of the batch {short_row(frame)}"
-            raise FunctionError(msg) from error
-        ctx.emit(kept)
+        ctx.emit(frame.filter(values(frame, self.predicate, self.name)))
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""

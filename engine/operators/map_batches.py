@@ -1,7 +1,11 @@
 """Map batches: a user function from frame to frame, for what expressions cannot say.
 
+Shapes   the function gets a frame with all columns, and gives a DataFrame, or a LazyFrame, which is
+         collected. It may give fewer or more rows, or others in another order, when it keeps
+         `event_time` and `row_watermark`; otherwise they are put back.
 Needs    a function whose result for a row depends on that row only; how rows are batched must not
-         matter. It may keep fewer or more rows when it keeps the reserved columns.
+         matter.
+Errors   FunctionError when it raises, breaks its promise of columns, or changes event times.
 """
 
 from __future__ import annotations
@@ -11,12 +15,12 @@ from typing import ClassVar
 
 import polars as pl
 
-from engine.elements import RESERVED_COLUMNS
+from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import FunctionError, UserError
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import raised, short_row
 
-FrameFunction = Callable[[pl.DataFrame], pl.DataFrame]
+FrameFunction = Callable[[pl.DataFrame], pl.DataFrame | pl.LazyFrame]
 
 
 class MapBatches(Operator):
@@ -37,7 +41,7 @@ class MapBatches(Operator):
 
     def _called(self, frame: pl.DataFrame) -> pl.DataFrame:
         try:
-            return self.function(frame)
+            return called(self.function, frame)
         except UserError:
             raise
         except (Exception, SystemExit) as error:
@@ -63,11 +67,36 @@ class MapBatches(Operator):
                 f"got {dict(outcome.schema)}, promised {self.schema}; pass schema=…"
             )
             raise FunctionError(msg)
+        self._check_times(frame, outcome)
         return outcome.select(*self.schema, *(name for name in _kept(outcome, self.schema)))
+
+    def _check_times(self, frame: pl.DataFrame, outcome: pl.DataFrame) -> None:
+        """Whether every row has the event time of a row that came in."""
+        if EVENT_TIME not in frame.columns:
+            return
+        before, after = frame.get_column(EVENT_TIME), outcome.get_column(EVENT_TIME)
+        if after.equals(before) or after.is_in(before.implode()).all():
+            return
+        msg = (
+            f"map_batches {self.label!r} changed event_time: first row of the batch "
+            f"{short_row(frame)}; leave it as it is"
+        )
+        raise FunctionError(msg)
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
         return {"function": self.label}
+
+
+def called(function: FrameFunction, frame: pl.DataFrame) -> pl.DataFrame:
+    """What the function gives for a frame, as a frame. Raises TypeError for anything else."""
+    outcome = function(frame)
+    if isinstance(outcome, pl.LazyFrame):
+        outcome = outcome.collect()
+    if not isinstance(outcome, pl.DataFrame):
+        msg = f"gave a {type(outcome).__name__} instead of a frame"
+        raise TypeError(msg)
+    return outcome
 
 
 def _lost(outcome: pl.DataFrame) -> list[str]:

@@ -31,7 +31,7 @@ def partitioner(
             return _Hash(targets, max_parallelism)
         case Partitioning.BROADCAST:
             return lambda frame: ((target, frame) for target in range(targets))
-        case Partitioning.REBALANCE if targets > 1:
+        case Partitioning.REBALANCE | Partitioning.RESCALE if targets > 1:
             return _Rebalance(targets, start)
         case _:
             return lambda frame: iter(((0, frame),))

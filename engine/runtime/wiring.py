@@ -76,6 +76,8 @@ def _pairs(
 ) -> list[tuple[TaskId, list[TaskId]]]:
     """Each subtask of the source with the subtasks that it sends to."""
     targets = tasks_of(target)
+    if edge.partitioning is Partitioning.RESCALE:
+        return [(task, _share(task, source, targets)) for task in tasks_of(source)]
     if edge.partitioning is not Partitioning.FORWARD:
         return [(task, targets) for task in tasks_of(source)]
     if source.parallelism != target.parallelism:
@@ -85,3 +87,10 @@ def _pairs(
         )
         raise GraphError(msg)
     return [(task, [targets[task.subtask]]) for task in tasks_of(source)]
+
+
+def _share(task: TaskId, source: JobVertex, targets: list[TaskId]) -> list[TaskId]:
+    """The targets next to a subtask: neighbours share the longer side out evenly."""
+    first = task.subtask * len(targets) // source.parallelism
+    end = (task.subtask + 1) * len(targets) // source.parallelism
+    return targets[first : max(end, first + 1)]

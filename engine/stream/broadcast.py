@@ -2,6 +2,8 @@
 
     rules ──▶ one subtask ──broadcast──▶ every subtask of the function ◀──hash── keyed stream
 
+    notices ──broadcast──▶ every subtask of any other step: as many copies of a row as subtasks
+
 Needs    in order of event time, a broadcast stream holds the keyed one up until its watermark goes
          on: give it `idle_after` when it is often silent.
 """
@@ -9,10 +11,12 @@ Needs    in order of event time, a broadcast stream holds the keyed one up until
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
 
 from engine.errors import GraphError
 from engine.functions import KeyedBroadcastProcessFunction
+from engine.graph.jobgraph import Partitioning
 from engine.graph.logical import Input
 from engine.operators.key_by import ToAll
 from engine.operators.keyed_process import KeyedBroadcastProcess
@@ -24,11 +28,25 @@ if TYPE_CHECKING:
     from engine.stream.keyed import KeyedStream
 
 
-class BroadcastStream:
-    """A stream whose rows are told to everybody."""
+class BroadcastStream(Stream):
+    """A stream whose rows are told to everybody.
+
+    Connected with a keyed stream, it tells a function what to do. Any other step runs once per
+    subtask on each row, so what comes out depends on its parallelism.
+    """
 
     def __init__(self, stream: Stream) -> None:
+        outputs = tuple(replace(output, dealt=Partitioning.BROADCAST) for output in stream.outputs)
+        super().__init__(stream.env, outputs, stream.schema)
         self.stream = stream
+
+    def key_by(self, *keys: str) -> NoReturn:
+        """Refused: state would count a row once per subtask."""
+        msg = (
+            f"key_by({', '.join(keys)}) of a broadcast stream would count each row once per "
+            "subtask; key the stream itself, and connect it with keyed.connect(…)"
+        )
+        raise GraphError(msg)
 
 
 class BroadcastConnectedStreams:
@@ -68,6 +86,9 @@ class BroadcastConnectedStreams:
         )
         own = None if uid is None else f"{uid}.broadcast"
         told = stream.env.add(ToAll(), self.broadcast.outputs, own, None, 1)
-        edges = (*self.keyed.partitioned(uid, "key"), Input(told, port=1, broadcast=True))
+        edges = (
+            *self.keyed.partitioned(uid, "key"),
+            Input(told, port=1, dealt=Partitioning.BROADCAST),
+        )
         node = stream.env.add(operator, edges, uid, name, parallelism)
         return with_sides(stream, node, result, use)

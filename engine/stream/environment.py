@@ -17,7 +17,7 @@ from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import ConfigError, GraphError
 from engine.graph.builder import build
 from engine.graph.jobgraph import AnyOperator, JobGraph
-from engine.graph.logical import Input, LogicalGraph, Node
+from engine.graph.logical import Chaining, Input, LogicalGraph, Node
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
 from engine.operators.sink import SinkOperator
 from engine.operators.source import SourceOperator
@@ -123,6 +123,14 @@ class Environment:
         """Put an operator into the graph: what every step of a stream comes down to."""
         wanted = self.parallelism if parallelism is None else parallelism
         return self._graph.add(operator, inputs, wanted, uid, name)
+
+    def disable_chaining(self) -> None:
+        """Have every step run in a thread of its own, to see which one is slow."""
+        self._graph.chaining = Chaining.NEVER
+
+    def set_chaining(self, node: Node, chaining: Chaining) -> None:
+        """Say which neighbours an operator may share a thread with: what streams use."""
+        self._graph.set_chaining(node, chaining)
 
     def sink_operator(self, sink: Sink) -> SinkOperator:
         """The operator of a sink: beside its target when the job is a replay."""

@@ -9,6 +9,7 @@ Errors   GraphError, at the line of the job file that is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,14 +17,17 @@ import polars as pl
 from engine.connectors.contract import Sink
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
-from engine.graph.jobgraph import AnyOperator
-from engine.graph.logical import Input
+from engine.graph.jobgraph import AnyOperator, Partitioning
+from engine.graph.logical import Chaining, Input
 from engine.keygroups import check_keys
+from engine.operators.contract import MAIN
+from engine.operators.explode import Explode
 from engine.operators.expressions import Schema, check_columns, infer, user_columns
 from engine.operators.filter import Filter
-from engine.operators.map_batches import FrameFunction, MapBatches
+from engine.operators.map_batches import FrameFunction, MapBatches, called
 from engine.operators.project import Project
 from engine.operators.records import FilterRows, FlatMapRows, MapRows
+from engine.operators.split import Split
 from engine.state.schema import TypeLike, as_type
 
 if TYPE_CHECKING:
@@ -131,12 +135,60 @@ class Stream:
         if not isinstance(predicate, pl.Expr):
             operator = FilterRows(predicate, _label(predicate), self.schema)
             return self._then(operator, self.schema, options)
-        given = list(infer(self.schema, [predicate], "filter").values())
-        if given != [pl.Boolean()]:
-            types = ", ".join(map(str, given))
-            msg = f"filter needs one true or false per row: got {types}; compare with something"
-            raise GraphError(msg)
+        self._check_predicate(predicate, "filter")
         return self._then(Filter(predicate), self.schema, options)
+
+    def split(
+        self,
+        sides: Mapping[str, pl.Expr],
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Send each row to the side output of the first predicate it meets; go on with the rest.
+
+        `sides`: predicates by the name of their side output, tried in order.
+        """
+        if not sides:
+            msg = "split names no side output: got {}; pass e.g. {'big': pl.col('amount') > 1000}"
+            raise GraphError(msg)
+        for tag, predicate in sides.items():
+            if tag == MAIN or not tag.strip():
+                msg = f"split cannot have a side output {tag!r}; choose another name"
+                raise GraphError(msg)
+            self._check_predicate(predicate, f"split to {tag!r}")
+        rest = self._then(Split(sides), self.schema, (uid, name, parallelism))
+        (output,) = rest.outputs
+        rest._sides = {
+            tag: Stream(self.env, (replace(output, tag=tag),), self.schema) for tag in sides
+        }
+        return rest
+
+    def explode(
+        self,
+        *columns: str,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Make one row per element of a list; an empty list gives none, a null a row with null.
+
+        Several lists are taken apart side by side: in each row they must be equally long.
+        """
+        check_columns(self.schema, columns, "explode")
+        inner: dict[str, pl.DataType] = {}
+        for column in columns:
+            dtype = self.schema[column]
+            if not isinstance(dtype, pl.List | pl.Array):
+                msg = f"explode needs lists: column {column!r} is {dtype}; name a column of lists"
+                raise GraphError(msg)
+            inner[column] = pl.DataFrame(schema={column: dtype}).explode(column).schema[column]
+        if not columns:
+            msg = "explode names no column; pass the name of a column of lists"
+            raise GraphError(msg)
+        schema = {**self.schema, **inner}
+        return self._then(Explode(columns), schema, (uid, name, parallelism))
 
     def map(
         self,
@@ -177,7 +229,8 @@ class Stream:
     ) -> Stream:
         """Apply a function from frame to frame. Its result for a row must depend on that row only.
 
-        Without `schema` the function is tried on an empty frame.
+        Use it to score a model, or to say in SQL what is done with a row. Without `schema` the
+        function is tried on an empty frame.
         """
         label = _label(function)
         result = self.with_schema(schema) if schema is not None else self._tried(function, label)
@@ -203,8 +256,31 @@ class Stream:
         check_keys({name: self.schema[name] for name in user_columns(self.schema)}, keys)
         return KeyedStream(self, keys)
 
+    def rebalance(self) -> Stream:
+        """Deal batches out to all subtasks of the next step in turn, whatever its parallelism.
+
+        The rows of a split may overtake each other on their ways.
+        """
+        return self._dealt(Partitioning.REBALANCE)
+
+    def rescale(self) -> Stream:
+        """As `rebalance`, but each subtask only deals out to its share of those that follow."""
+        return self._dealt(Partitioning.RESCALE)
+
+    def forward(self) -> Stream:
+        """Keep rows in their subtask: the next step must have the same parallelism."""
+        return self._dealt(Partitioning.FORWARD)
+
+    def start_new_chain(self) -> Stream:
+        """Have the last step begin a thread of its own, which those that follow may share."""
+        return self._chained(Chaining.HEAD)
+
+    def disable_chaining(self) -> Stream:
+        """Have the last step run in a thread of its own, which no other step shares."""
+        return self._chained(Chaining.NEVER)
+
     def broadcast(self) -> BroadcastStream:
-        """Send every row to all subtasks of a function: `keyed.connect(stream.broadcast())`."""
+        """Send every row to all subtasks of the next step: `keyed.connect(stream.broadcast())`."""
         from engine.stream.broadcast import BroadcastStream  # see key_by
 
         return BroadcastStream(self)
@@ -224,10 +300,16 @@ class Stream:
         uid: str | None = None,
         name: str | None = None,
         parallelism: int | None = None,
+        chained: bool = True,
     ) -> Stream:
-        """Write the rows; gives this stream again, so that a job can go on with it."""
+        """Write the rows; gives this stream again, so that a job can go on with it.
+
+        `chained`: False has the sink run in a thread of its own.
+        """
         sink.check(self.schema)
-        self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
+        end = self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
+        if not chained:
+            end.disable_chaining()
         return self
 
     def with_schema(self, schema: Mapping[str, TypeLike] | None) -> Schema:
@@ -244,8 +326,7 @@ class Stream:
 
     def _tried(self, function: FrameFunction, label: str) -> Schema:
         try:
-            outcome = function(pl.DataFrame(schema=self.schema))
-            made = dict(outcome.schema)
+            made = dict(called(function, pl.DataFrame(schema=self.schema)).schema)
         except Exception as error:
             msg = (
                 f"map_batches {label!r} failed on an empty frame: {type(error).__name__}: {error}; "
@@ -254,6 +335,22 @@ class Stream:
             raise GraphError(msg) from error
         times = {name: self.schema[name] for name in (EVENT_TIME,) if name in self.schema}
         return {**made, **times}
+
+    def _check_predicate(self, predicate: pl.Expr, step: str) -> None:
+        given = list(infer(self.schema, [predicate], step).values())
+        if given != [pl.Boolean()]:
+            types = ", ".join(map(str, given))
+            msg = f"{step} needs one true or false per row: got {types}; compare with something"
+            raise GraphError(msg)
+
+    def _dealt(self, how: Partitioning) -> Stream:
+        outputs = tuple(replace(output, dealt=how) for output in self.outputs)
+        return Stream(self.env, outputs, self.schema, self._sides)
+
+    def _chained(self, chaining: Chaining) -> Stream:
+        for output in self.outputs:
+            self.env.set_chaining(output.node, chaining)
+        return self
 
     def _project(
         self,

@@ -8,11 +8,13 @@ import polars as pl
 import pytest
 
 from engine.errors import FunctionError
+from engine.operators.explode import Explode
 from engine.operators.filter import Filter
 from engine.operators.key_by import KeyBy
 from engine.operators.map_batches import MapBatches
 from engine.operators.project import Project
 from engine.operators.records import FilterRows, FlatMapRows, MapRows
+from engine.operators.split import Split
 from engine.testing.harness import OperatorHarness
 
 ROWS = {"a": [1, 2, 3], "event_time": [10, 20, 30], "row_watermark": [None, 25, 25]}
@@ -41,6 +43,50 @@ def test_a_filter_that_keeps_nothing_sends_nothing():
 def test_a_filter_whose_values_do_not_fit_shows_the_row():
     with pytest.raises(FunctionError, match=r"filter failed.*'a': 1"):
         sent_through(Filter(pl.lit("x").cast(pl.Int64) == pl.col("a")))
+
+
+def test_a_filter_of_all_columns_does_not_look_at_hidden_ones():
+    assert sent_through(Filter(pl.all_horizontal(pl.all().is_not_null())))["a"] == [1, 2, 3]
+
+
+def test_a_list_is_exploded_with_the_reserved_columns_of_its_row():
+    harness = OperatorHarness(Explode(["tags", "n"]))
+    tags = pl.Series([["x", "y"], [], None])
+    rows = pl.DataFrame(ROWS).with_columns(tags.alias("tags"), pl.Series("n", [[1, 2], [], None]))
+    harness.push(rows)
+    assert pl.concat(harness.frames["main"]).to_dict(as_series=False) == {
+        "a": [1, 1, 3],
+        "event_time": [10, 10, 30],
+        "row_watermark": [None, None, 25],
+        "tags": ["x", "y", None],
+        "n": [1, 2, None],
+    }
+
+
+def test_lists_of_unequal_length_are_one_sentence_with_the_row():
+    harness = OperatorHarness(Explode(["a", "b"]))
+    with pytest.raises(FunctionError, match=r"explode failed: .*first row of the batch \{'a'"):
+        harness.push([{"a": [1, 2], "b": [1]}])
+
+
+def test_a_split_sends_each_row_to_the_first_side_output_that_wants_it():
+    operator = Split(
+        {"two": pl.col("a") == 2, "small": pl.col("a") < 3, "none": pl.lit(value=False)}
+    )
+    harness = OperatorHarness(operator)
+    harness.push(pl.DataFrame(ROWS))
+    assert {tag: [row["a"] for row in rows] for tag, rows in harness.outputs.items()} == {
+        "two": [2],
+        "small": [1],
+        "main": [3],
+    }
+    assert harness.frames["main"][0]["row_watermark"].to_list() == [25]
+
+
+def test_a_split_counts_null_as_false():
+    harness = OperatorHarness(Split({"big": pl.col("a") > 1}))
+    harness.push([{"a": None}, {"a": 2}])
+    assert harness.outputs == {"big": [{"a": 2}], "main": [{"a": None}]}
 
 
 def test_projected_columns_are_computed_from_the_old_ones_and_reserved_ones_stay():
@@ -88,6 +134,21 @@ def test_batches_that_lose_rows_and_event_time_are_refused():
         FunctionError, match="lost event_time, row_watermark and changed the number"
     ):
         sent_through(operator)
+
+
+def test_batches_may_come_back_in_another_order_but_not_with_other_event_times():
+    swapped = MapBatches(lambda frame: frame.reverse(), "swap", SCHEMA)
+    assert sent_through(swapped)["event_time"] == [30, 20, 10]
+    later = MapBatches(lambda frame: frame.with_columns(pl.col("event_time") + 5), "add", SCHEMA)
+    with pytest.raises(FunctionError, match=r"'add' changed event_time: first row .*leave it"):
+        sent_through(later)
+
+
+def test_batches_may_be_lazy_but_must_be_frames():
+    lazy = MapBatches(lambda frame: frame.lazy().filter(pl.col("a") > 2), "lazy", SCHEMA)
+    assert sent_through(lazy)["a"] == [3]
+    with pytest.raises(FunctionError, match="'text' raised TypeError: gave a str instead"):
+        sent_through(MapBatches(lambda frame: "rows", "text", SCHEMA))
 
 
 def test_batches_of_other_types_than_promised_are_refused():

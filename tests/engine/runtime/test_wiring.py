@@ -27,6 +27,25 @@ def test_a_shuffle_connects_every_subtask_with_every_other() -> None:
     assert len(set(wiring.routes.values())) == len(wiring.routes) == 6
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "shares"),
+    [
+        (2, 5, [[0, 1], [2, 3, 4]]),
+        (5, 2, [[0], [0], [0], [1], [1]]),
+        (3, 3, [[0], [1], [2]]),
+        (1, 2, [[0, 1]]),
+    ],
+)
+def test_a_rescale_connects_each_subtask_with_its_share(
+    source: int, target: int, shares: list[list[int]]
+) -> None:
+    wiring = wired(source, target, Partitioning.RESCALE)
+    found: list[list[int]] = [[] for _ in range(source)]
+    for (task, _), (to, _) in wiring.routes.items():
+        found[task.subtask].append(to.subtask)
+    assert found == shares
+
+
 def test_a_forward_edge_connects_equal_subtasks() -> None:
     wiring = wired(2, 2, Partitioning.FORWARD)
     assert wiring.routes == {
