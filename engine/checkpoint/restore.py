@@ -121,15 +121,6 @@ def check_files(manifest: Manifest, url: str, open_at: OpenFolder = open_folder)
                 check_present(folder, file.path, Stored(file.size_bytes, file.sha256))
 
 
-def verify(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> None:
-    """Read every file of a snapshot and compare it with its checksum. Raises SnapshotCorrupt."""
-    folder = open_at(url)
-    for entry in manifest.operators:
-        for state in entry.states:
-            for file in state.files:
-                open_verified(folder, file.path, Stored(file.size_bytes, file.sha256)).close()
-
-
 def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange:
     """The key groups of a subtask; all of them when its rows are not partitioned by key."""
     edges = (edge for edge in plan.edges if edge.target == vertex.id)

@@ -57,6 +57,10 @@ class Folder(ABC):
         content = self.read(name)
         return None if content is None else io.BytesIO(content)
 
+    def scannable(self, name: str) -> str | IO[bytes]:
+        """What Polars can scan a file by: its address, or else its whole content."""
+        return self.open(name) or io.BytesIO()
+
     def size(self, name: str) -> int | None:
         """Return the size of a file in bytes, None if there is none. Raises StorageError."""
         content = self.read(name)
@@ -126,6 +130,10 @@ class LocalFolder(Folder):
                 f"snapshot file {path} cannot be read: {error.strerror or error}; check its rights"
             )
             raise StorageError(msg) from error
+
+    def scannable(self, name: str) -> str:
+        """The path of a file."""
+        return str(self._path / _checked(name, self.url))
 
     def size(self, name: str) -> int | None:
         """Return the size of a file, None if there is none."""

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import TypeAlias
 
 from engine.rest.client import DEFAULT_URL
 
 URL_VARIABLE = "HEADWATER_ENGINE_URL"
 TOKEN_VARIABLE = "HEADWATER_ENGINE_TOKEN"  # noqa: S105
+
+_Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+SNAPSHOT = "folder of a savepoint or checkpoint"
 
 JOB = "id of a job, or the beginning of its id or name, when only one job fits"
 
@@ -17,7 +23,7 @@ JOB = "id of a job, or the beginning of its id or name, when only one job fits"
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Read arguments; what follows `--` is the job's own. Exits with 2 on wrong usage."""
     ours, theirs = _split(argv)
-    options = _parser().parse_args(ours)
+    options = _parser().parse_args(_looking(ours))
     options.args = theirs
     options.token = os.environ.get(TOKEN_VARIABLE)
     return options
@@ -29,6 +35,14 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
         return given, []
     at = given.index("--")
     return given[:at], given[at + 1 :]
+
+
+def _looking(given: list[str]) -> list[str]:
+    """`savepoint show …` looks into one, as `state show …` does; `savepoint JOB` takes one."""
+    for at, (word, verb) in enumerate(pairwise(given)):
+        if word == "savepoint" and verb in LOOKS:
+            return [*given[:at], "state", *given[at + 1 :]]
+    return given
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,8 +65,12 @@ def _parser() -> argparse.ArgumentParser:
         "job", help=JOB
     )
     _add_plan(commands.add_parser("plan", help="show the graph of a job file; runs no job"))
-    state = commands.add_parser("state", help="look into a savepoint or checkpoint")
-    _add_show(state.add_subparsers(dest="verb", required=True, metavar="VERB"))
+    state = commands.add_parser(
+        "state", help="look into a savepoint or checkpoint; also: headwater savepoint show | …"
+    )
+    verbs = state.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for add in LOOKS.values():
+        add(verbs)
     return parser
 
 
@@ -90,10 +108,55 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--json", action="store_true", help="the whole plan, for programs")
 
 
-def _add_show(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_show(verbs: _Verbs) -> None:
     show = verbs.add_parser("show", help="what a snapshot holds")
-    show.add_argument("path", help="folder of the snapshot")
+    show.add_argument("path", help=SNAPSHOT)
     show.add_argument("--json", action="store_true", help="the whole manifest, for programs")
+
+
+def _add_verify(verbs: _Verbs) -> None:
+    verify = verbs.add_parser("verify", help="whether every file is as it was written")
+    verify.add_argument("path", help=SNAPSHOT)
+
+
+def _add_diff(verbs: _Verbs) -> None:
+    diff = verbs.add_parser("diff", help="in which rows two snapshots differ")
+    diff.add_argument("left", help=SNAPSHOT)
+    diff.add_argument("right", help=SNAPSHOT)
+    diff.add_argument(
+        "--examples", type=_count, default=3, metavar="N", help="rows to show of each state (3)"
+    )
+    diff.add_argument("--json", action="store_true", help="for programs")
+
+
+def _add_read(verbs: _Verbs) -> None:
+    read = verbs.add_parser("read", help="the rows of one state")
+    read.add_argument("path", help=SNAPSHOT)
+    read.add_argument("--operator", required=True, metavar="UID", help="whose state")
+    read.add_argument("--state", required=True, metavar="NAME", help="which state")
+    read.add_argument(
+        "--key",
+        action="append",
+        type=_setting,
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="only this key; once per column of the key",
+    )
+    read.add_argument("--sql", metavar="QUERY", help="a query over the table `state`")
+    read.add_argument("--limit", type=_positive, default=20, metavar="N", help="rows to print (20)")
+    read.add_argument(
+        "--all", dest="limit", action="store_const", const=None, help="print every row"
+    )
+    read.add_argument("--format", choices=("table", "csv", "jsonl"), default="table")
+
+
+LOOKS: Mapping[str, Callable[[_Verbs], None]] = {
+    "show": _add_show,
+    "verify": _add_verify,
+    "diff": _add_diff,
+    "read": _add_read,
+}
+"""The verbs that look into a snapshot."""
 
 
 def _add_program(command: argparse.ArgumentParser) -> None:
@@ -116,6 +179,10 @@ def _positive(text: str) -> int:
         msg = f"must be a whole number from 1: got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Entry of the command line: which command, which engine, and how an error is told.
 
     headwater [--url URL] COMMAND …      an engine at URL, or $HEADWATER_ENGINE_URL
-    headwater plan | state …             files here; no engine needed
+    headwater plan | state …             files here; no engine needed (also: savepoint show …)
     headwater jobmanager | taskmanager   be a part of an engine
 
 Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. Never a traceback for
@@ -16,12 +16,13 @@ from collections.abc import Callable, Sequence
 from engine.cli import local, remote
 from engine.cli.arguments import parse
 from engine.cli.remote import Target
+from engine.cli.snapshots import VERBS as LOOKS
 from engine.errors import HeadwaterError
 from engine.rest.client import EngineClient
 
 INTERRUPTED = 130
 
-LOCAL = {"plan": local.plan, "state": local.state}
+LOCAL = {"plan": local.plan}
 REMOTE = {
     "run": remote.run,
     "list": remote.list_jobs,
@@ -41,6 +42,8 @@ def main(
         return SERVERS[given[0]](given[1:])
     options = parse(given)
     try:
+        if options.command == "state":
+            return LOOKS[options.verb](options)
         if options.command in LOCAL:
             LOCAL[options.command](options)
         else:

@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest, read_restore, verify
+from engine.checkpoint.reading import open_snapshot
+from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest, read_restore
 from engine.checkpoint.snapshot import RestoredOperator
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME
 from engine.errors import SnapshotCorrupt
@@ -150,8 +151,9 @@ def test_a_damaged_state_file_is_found_and_named(
     damage(tmp_path / name)
     with pytest.raises(SnapshotCorrupt, match=f"snapshot file {name} in .* {problem}"):
         counts(restored(manifest, tmp_path, make_plan(1))[TaskId("b", 0)]["count"])
-    with pytest.raises(SnapshotCorrupt, match=problem):
-        verify(manifest, str(tmp_path))
+    (told,) = open_snapshot(str(tmp_path)).problems()
+    assert name in told
+    assert problem in told
 
 
 def test_no_temporary_file_is_left(tmp_path: Path, take_snapshot: TakeSnapshot) -> None:

@@ -1,0 +1,148 @@
+"""Reading a snapshot as tables: what any person or tool may ask of a savepoint.
+
+    folder --manifest--> Snapshot --scan(operator, state)--> LazyFrame (the canonical table)
+                                  --problems()--> every file that is missing, torn or altered
+
+Shapes   a scan gives (key_group: UInt16, <keys>, [slice_end,] <values>), as the manifest says.
+Cost     a scan reads what the query needs of the files; `problems` reads every byte.
+Errors   RestoreError for an operator or state that the snapshot does not have, SnapshotCorrupt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry, StateFile
+from engine.checkpoint.restore import OpenFolder, load_manifest
+from engine.checkpoint.storage import (
+    Folder,
+    Stored,
+    check_present,
+    open_folder,
+    open_verified,
+)
+from engine.elements import KEY_GROUP
+from engine.errors import RestoreError, SnapshotCorrupt, StorageError
+from engine.state.contract import SLICE_END, StateKind
+from engine.state.schema import type_named
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot, opened for reading."""
+
+    manifest: Manifest
+    folder: Folder
+
+    def state(self, uid: str, name: str) -> StateEntry:
+        """The entry of a state. Raises RestoreError, which names what there is."""
+        entry = self.manifest.operator(uid)
+        if entry is None:
+            known = ", ".join(repr(one.uid) for one in self.manifest.operators if one.states)
+            msg = (
+                f"snapshot {self.folder.url} has no operator {uid!r}: those with state are "
+                f"{known or 'none'}; pass the uid of one"
+            )
+            raise RestoreError(msg)
+        for state in entry.states:
+            if state.name == name:
+                return state
+        known = ", ".join(repr(state.name) for state in entry.states)
+        msg = f"operator {uid!r} has no state {name!r}: it has {known or 'none'}; pass one of them"
+        raise RestoreError(msg)
+
+    def states(self) -> Iterator[tuple[OperatorEntry, StateEntry]]:
+        """Every state, operator by operator."""
+        for entry in self.manifest.operators:
+            for state in entry.states:
+                yield entry, state
+
+    def scan(self, state: StateEntry) -> pl.LazyFrame:
+        """The rows of a state, of all subtasks. Raises SnapshotCorrupt."""
+        if not state.files:
+            return pl.LazyFrame(schema=dict(schema_of(state)))
+        for file in state.files:
+            check_present(self.folder, file.path, Stored(file.size_bytes, file.sha256))
+        files = [pl.scan_parquet(self.folder.scannable(file.path)) for file in state.files]
+        return pl.concat(files)
+
+    def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
+        """Run a query over scans of this snapshot. Raises SnapshotCorrupt, RestoreError."""
+        try:
+            return query.collect(engine="streaming")
+        except pl.exceptions.ComputeError as error:
+            msg = (
+                f"snapshot {self.folder.url} cannot be read: {error}; look which file is damaged "
+                "with: headwater savepoint verify"
+            )
+            raise SnapshotCorrupt(msg) from error
+
+    def problems(self) -> Iterator[str]:
+        """Read every file, and tell each that is not as it was written."""
+        for _, state in self.states():
+            for file in state.files:
+                problem = self._problem(file)
+                if problem is not None:
+                    yield problem
+
+    def _problem(self, file: StateFile) -> str | None:
+        try:
+            with open_verified(self.folder, file.path, Stored(file.size_bytes, file.sha256)):
+                return None
+        except (SnapshotCorrupt, StorageError) as error:
+            return str(error)
+
+
+def open_snapshot(url: str, open_at: OpenFolder = open_folder) -> Snapshot:
+    """Open the snapshot in a folder. Raises RestoreError, SnapshotCorrupt, ConfigError."""
+    return Snapshot(load_manifest(url, open_at), open_at(url))
+
+
+def schema_of(state: StateEntry) -> Mapping[str, pl.DataType]:
+    """Columns and types of the table of a state."""
+    slices = {SLICE_END: "Int64"} if state.kind is StateKind.RUNS else {}
+    columns = {**state.keys, **slices, **state.values}
+    return {KEY_GROUP: pl.UInt16(), **{name: type_named(type_) for name, type_ in columns.items()}}
+
+
+def of_key(rows: pl.LazyFrame, state: StateEntry, given: Mapping[str, str]) -> pl.LazyFrame:
+    """The rows of one key, its parts written as text. Raises RestoreError."""
+    schema = schema_of(state)
+    for name, text in given.items():
+        if name not in state.keys:
+            msg = (
+                f"state {state.name!r} has no key column {name!r}: its key is "
+                f"{', '.join(state.keys) or 'nothing'}; pass e.g. --key {_example(state)}"
+            )
+            raise RestoreError(msg)
+        rows = rows.filter(pl.col(name) == _parsed(name, text, schema[name]))
+    return rows
+
+
+def _parsed(name: str, text: str, dtype: pl.DataType) -> pl.Series:
+    written = pl.Series([text])
+    try:
+        match dtype:
+            case pl.Datetime():
+                zone = dtype.time_zone
+                return written.str.to_datetime(time_unit=dtype.time_unit, time_zone=zone)
+            case pl.Date():
+                return written.str.to_date()
+            case pl.Time():
+                return written.str.to_time()
+            case pl.Boolean():
+                return written.replace_strict({"true": True, "false": False}, return_dtype=dtype)
+            case pl.Binary():
+                return written.str.decode("hex")
+            case _:
+                return written.cast(dtype)
+    except pl.exceptions.PolarsError as error:
+        msg = f"key column {name!r} is {dtype}: got {text!r}; pass a value of this type"
+        raise RestoreError(msg) from error
+
+
+def _example(state: StateEntry) -> str:
+    return " ".join(f"{name}=…" for name in state.keys) or "(none)"

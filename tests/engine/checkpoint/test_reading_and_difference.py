@@ -1,0 +1,230 @@
+"""What anyone may ask of a snapshot: its rows, its damage, and how it differs from another."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from engine.checkpoint import difference as differences
+from engine.checkpoint.difference import Difference, StateDifference, difference
+from engine.checkpoint.manifest import Manifest, OperatorEntry
+from engine.checkpoint.reading import of_key, open_snapshot
+from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.storage import open_folder
+from engine.checkpoint.writer import write_manifest, write_snapshot
+from engine.cli import main
+from engine.elements import KEY_GROUP, Barrier, Micros, SnapshotKind
+from engine.errors import RestoreError, SnapshotCorrupt
+from engine.graph.jobgraph import TaskId
+from engine.keygroups import range_of
+from engine.operators.source import SplitState
+from engine.state.contract import FrozenState, StateDescriptor, StateKind
+from engine.state.schema import table_schema
+
+COUNTS = StateDescriptor("counts", StateKind.VALUE, {"k": pl.String()}, {"n": pl.Int64()})
+PAGES = StateDescriptor(
+    "pages", StateKind.MAP, {"k": pl.String()}, {"map_key": pl.String(), "value": pl.Int64()}
+)
+WAITING = StateDescriptor(
+    "waiting", StateKind.ROWS, {"k": pl.String()}, {"event_time": pl.Int64(), "n": pl.Int64()}
+)
+
+
+class Frozen(FrozenState):
+    """Rows as they were."""
+
+    def __init__(self, descriptor: StateDescriptor, rows: list[tuple[object, ...]]) -> None:
+        self.descriptor = descriptor
+        self._rows = rows
+
+    def table(self) -> pl.DataFrame:
+        return pl.DataFrame(self._rows, schema=table_schema(self.descriptor), orient="row")
+
+
+def save(path: Path, *states: Frozen, split: int = 1) -> str:
+    """Write a savepoint of one operator with some states."""
+    folder, groups = open_folder(str(path)), range_of(0, 1, 128)
+    operator = OperatorSnapshot(
+        "count", Micros(5), groups, states, {"a": SplitState({"row": split}, Micros(5))}
+    )
+    barrier = Barrier(1, SnapshotKind.SAVEPOINT, folder=str(path))
+    snapshot = TaskSnapshot(TaskId("v", 0), barrier, (operator,), Micros(0), Micros(0))
+    part = write_snapshot(snapshot, folder).operators[0]
+    entry = OperatorEntry("count", "count", "v", 1, 128, part.watermark, part.states, part.splits)
+    manifest = Manifest(
+        "f" * 32, "job", "hash", 1, SnapshotKind.SAVEPOINT, 0, "1", operators=(entry,)
+    )
+    write_manifest(manifest, folder)
+    return str(path)
+
+
+def counts(*rows: tuple[str, int | None]) -> Frozen:
+    return Frozen(COUNTS, [(index, *row) for index, row in enumerate(rows)])
+
+
+def compare(left: str, right: str) -> Difference:
+    return difference(open_snapshot(left), open_snapshot(right))
+
+
+def test_rows_of_a_state_can_be_read_and_queried(tmp_path: Path) -> None:
+    snapshot = open_snapshot(save(tmp_path / "s", counts(("ann", 1), ("bob", 2))))
+    state = snapshot.state("count", "counts")
+    assert snapshot.collect(snapshot.scan(state)).rows() == [(0, "ann", 1), (1, "bob", 2)]
+    of_bob = of_key(snapshot.scan(state), state, {"k": "bob"})
+    assert snapshot.collect(of_bob).rows() == [(1, "bob", 2)]
+
+
+def test_a_state_without_rows_reads_as_an_empty_table(tmp_path: Path) -> None:
+    snapshot = open_snapshot(save(tmp_path / "s", counts()))
+    rows = snapshot.collect(snapshot.scan(snapshot.state("count", "counts")))
+    assert rows.schema == table_schema(COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("uid", "state", "sentence"),
+    [
+        ("sums", "counts", "has no operator 'sums': those with state are 'count'"),
+        ("count", "sums", "operator 'count' has no state 'sums': it has 'counts'"),
+    ],
+)
+def test_unknown_names_are_answered_with_the_known_ones(
+    tmp_path: Path, uid: str, state: str, sentence: str
+) -> None:
+    snapshot = open_snapshot(save(tmp_path / "s", counts(("ann", 1))))
+    with pytest.raises(RestoreError, match=sentence):
+        snapshot.state(uid, state)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = save(tmp_path / "s", counts(("ann", 1)), Frozen(PAGES, [(0, "ann", "x", 1)]))
+    file = next(Path(path).glob("*/counts*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[20] ^= 1
+    file.write_bytes(content)
+    (problem,) = open_snapshot(path).problems()
+    assert file.name in problem
+    assert "is altered" in problem
+
+
+def test_a_torn_file_is_found_before_it_is_read(tmp_path: Path) -> None:
+    snapshot = open_snapshot(save(tmp_path / "s", counts(("ann", 1))))
+    file = next((tmp_path / "s").glob("*/counts*.parquet"))
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(SnapshotCorrupt, match="is torn"):
+        snapshot.scan(snapshot.state("count", "counts"))
+
+
+@pytest.mark.parametrize("at_once", [1, 2_000_000])
+def test_the_difference_counts_rows_by_key(
+    tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(differences, "_ROWS_AT_ONCE", at_once)
+    left = save(tmp_path / "l", counts(("ann", 1), ("bob", 2), ("cid", None)))
+    right = save(tmp_path / "r", counts(("ann", 1), ("bob", 3), ("cid", None), ("dan", None)))
+    (found,) = compare(left, right).states
+    assert (found.equal, found.changed, found.only_left, found.only_right) == (2, 1, 0, 1)
+    assert list(found.examples) == [
+        {"k": "bob", "left": {"n": 2}, "right": {"n": 3}},
+        {"k": "dan", "left": None, "right": {"n": None}},
+    ]
+
+
+def test_entries_of_a_map_are_compared_one_by_one(tmp_path: Path) -> None:
+    left = save(tmp_path / "l", Frozen(PAGES, [(0, "ann", "x", 1), (0, "ann", "y", 2)]))
+    right = save(tmp_path / "r", Frozen(PAGES, [(0, "ann", "x", 1), (0, "ann", "z", 2)]))
+    (found,) = compare(left, right).states
+    assert (found.equal, found.only_left, found.only_right) == (1, 1, 1)
+
+
+def test_waiting_rows_are_compared_as_a_multiset(tmp_path: Path) -> None:
+    row = (0, "ann", 5, 1)
+    left = save(tmp_path / "l", Frozen(WAITING, [row, row, (0, "ann", 5, 2)]))
+    right = save(tmp_path / "r", Frozen(WAITING, [row, row, row]))
+    (found,) = compare(left, right).states
+    assert (found.equal, found.only_left, found.only_right) == (2, 1, 1)
+
+
+def test_a_state_that_only_one_side_has_is_told(tmp_path: Path) -> None:
+    left = save(tmp_path / "l", counts(("ann", 1)))
+    right = save(tmp_path / "r", counts(("ann", 1)), Frozen(PAGES, [(0, "ann", "x", 1)]))
+    _, found = compare(left, right).states
+    reason = "only the right snapshot has this state"
+    assert found == StateDifference("count", "pages", only_right=1, reason=reason)
+
+
+def test_other_places_in_the_input_are_a_difference(tmp_path: Path) -> None:
+    left = save(tmp_path / "l", counts(("ann", 1)))
+    right = save(tmp_path / "r", counts(("ann", 1)), split=9)
+    found = compare(left, right)
+    assert not found.is_equal
+    assert [(split.split, split.right and split.right.position) for split in found.splits] == [
+        ("a", {"row": 9})
+    ]
+
+
+def test_a_snapshot_equals_its_copy(tmp_path: Path) -> None:
+    states = (counts(("ann", 1)), Frozen(PAGES, [(0, "ann", "x", 1)]))
+    assert compare(save(tmp_path / "l", *states), save(tmp_path / "r", *states)).is_equal
+
+
+def test_the_commands_answer_with_text_and_an_exit_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = save(tmp_path / "l", counts(("ann", 1), ("bob", 2)))
+    right = save(tmp_path / "r", counts(("ann", 1), ("bob", 3)))
+    assert main(["savepoint", "show", left]) == 0
+    assert main(["savepoint", "verify", left]) == 0
+    assert "1 of 1 files are as they were written" in capsys.readouterr().out
+    assert main(["savepoint", "diff", left, left]) == 0
+    assert main(["savepoint", "diff", left, right]) == 1
+    assert '{"k": "bob", "left": {"n": 2}, "right": {"n": 3}}' in capsys.readouterr().out
+    assert main(["savepoint", "diff", left, right, "--json", "--examples", "0"]) == 1
+    assert json.loads(capsys.readouterr().out)["states"][0]["changed"] == 1
+
+
+def test_read_prints_rows_of_a_key_or_a_query(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = save(tmp_path / "s", counts(("ann", 1), ("bob", 2)))
+    of = ["savepoint", "read", path, "--operator", "count", "--state", "counts"]
+    assert main([*of, "--key", "k=bob", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "key_group,k,n\n1,bob,2\n"
+    assert main([*of, "--sql", "select sum(n) as total from state", "--format", "jsonl"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"total": 3}
+    assert main([*of, "--limit", "1"]) == 0
+    assert "there are more than 1 rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--key", "who=bob"], "state 'counts' has no key column 'who': its key is k"),
+        (["--sql", "select nothing from state"], "query cannot be run: "),
+        (["--sql", "select 1 from elsewhere"], "the rows are the table 'state'"),
+    ],
+)
+def test_a_wrong_question_is_answered_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], sentence: str
+) -> None:
+    path = save(tmp_path / "s", counts(("ann", 1)))
+    of = ["savepoint", "read", path, "--operator", "count", "--state", "counts"]
+    assert main([*of, *more]) == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_keys_of_other_types_are_read_from_text(tmp_path: Path) -> None:
+    days = StateDescriptor(
+        "days", StateKind.VALUE, {"day": pl.Date(), "n": pl.Int32()}, {"value": pl.Int64()}
+    )
+    rows = Frozen(days, [(0, date(2013, 3, 1), 3, 7)])
+    snapshot = open_snapshot(save(tmp_path / "s", rows))
+    state = snapshot.state("count", "days")
+    found = snapshot.collect(of_key(snapshot.scan(state), state, {"day": "2013-03-01", "n": "3"}))
+    assert found.get_column("value").to_list() == [7]
+    with pytest.raises(RestoreError, match="key column 'n' is Int32: got 'x'"):
+        of_key(snapshot.scan(state), state, {"n": "x"})
+    assert found.columns[0] == KEY_GROUP
