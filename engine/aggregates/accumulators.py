@@ -3,6 +3,7 @@
     rows --lift--> columns --reduce, finish--> partial
     partials       --reduce, finish--> partial      any number of times, in any order
     partial  --result--> value
+    partial  --negated--> what takes it out of a merge again, where that is exact
 
 Order    every reduction is commutative and exact, so no output bit depends on how rows were
          batched, spread over subtasks, or merged.
@@ -44,6 +45,13 @@ class Accumulator(ABC):
         """The partial columns in their lasting form, of columns that were reduced."""
         return [frame.get_column(name) for name in self.columns]
 
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """Partials that take those of a frame out of a merge again; None when that is not exact.
+
+        An accumulator that says None of an empty frame says so always.
+        """
+        return None
+
     @abstractmethod
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
@@ -67,6 +75,10 @@ class Count(Accumulator):
         """Aggregations that merge the partial columns of a group."""
         return [pl.col(self.name).sum()]
 
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """The same with the other sign."""
+        return [-frame.get_column(self.name)]
+
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         return frame.get_column(self.name)
@@ -88,6 +100,10 @@ class WholeSum(Accumulator):
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
         return [pl.col(self.name).sum()]
+
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """The same with the other sign."""
+        return [-frame.get_column(self.name)]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
@@ -130,6 +146,14 @@ class ExactSum(Accumulator):
         parts = [*limbs, frame.get_column(self._special), rest]
         return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
 
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """All parts with the other sign; None when a sum is not finite."""
+        special, rest = frame.get_column(self._special), frame.get_column(self._rest)
+        if (special.to_numpy() != 0.0).any():
+            return None
+        limbs = [-frame.get_column(limb) for limb in self._limbs]
+        return [*limbs, special, exact.negated_rests(rest).alias(self._rest)]
+
     def whole(self, frame: pl.DataFrame) -> list[int | None]:
         """The exact sums in units of 2^-1074; None where they are not finite."""
         limbs = [frame.get_column(limb) for limb in self._limbs]
@@ -167,6 +191,10 @@ class Mean(Accumulator):
         """Those of the sum, then the count."""
         return [*self._sum.finish(frame), *self._count.finish(frame)]
 
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """Those of the sum, then the count."""
+        return negated_parts((self._sum, self._count), frame)
+
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         count = self._count.result(frame)
@@ -200,6 +228,14 @@ class Extreme(Accumulator):
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         return frame.get_column(self.name)
+
+
+def negated_parts(parts: Sequence[Accumulator], frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+    """The columns of `negated` of several accumulators; None when one of them cannot."""
+    found = [part.negated(frame) for part in parts]
+    if any(columns is None for columns in found):
+        return None
+    return [column for columns in found if columns is not None for column in columns]
 
 
 def unsigned_zeros(values: pl.Series) -> pl.Series:

@@ -91,6 +91,14 @@ def add_rests(lists: pl.Series) -> pl.Series:
     return pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary)
 
 
+def negated_rests(rest: pl.Series) -> pl.Series:
+    """The same with the other sign."""
+    if rest.null_count() == len(rest):
+        return rest
+    totals = [-_decode(one) for one in rest.to_list()]
+    return pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary)
+
+
 def result(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> pl.Series:
     """The sums as floats, correctly rounded; `limbs` have been carried."""
     digits = [limb.to_numpy() for limb in limbs]

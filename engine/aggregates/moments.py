@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from engine.aggregates import exact
-from engine.aggregates.accumulators import Accumulator, Count, ExactSum
+from engine.aggregates.accumulators import Accumulator, Count, ExactSum, negated_parts
 
 _SPLITTER = 2.0**27 + 1
 _SMALLEST, _LARGEST = 2.0**-20, 2.0**500
@@ -81,6 +81,10 @@ class Variance(Accumulator):
     def finish(self, frame: pl.DataFrame) -> Sequence[pl.Series]:
         """The partial columns in their lasting form."""
         return [column for part in self._parts for column in part.finish(frame)]
+
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """The parts with the other sign; None when a sum is not finite."""
+        return negated_parts(self._parts, frame)
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""

@@ -3,6 +3,7 @@
 rows      (keys, event_time, …)         --of_rows--> partials, one row per (key, slice)
 partials  (keys, slice_end, <partials>) --merge-->   the same with one row per (key, slice)
 partials                                --results--> one column per aggregate
+partials                                --negated--> what takes them out of a merge again
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from engine.aggregates.accumulators import Accumulator
+from engine.aggregates.accumulators import Accumulator, negated_parts
 
 ROWS = "partial.rows"
 """How many rows a fresh partial stands for: travels over the shuffle, is not kept in state."""
@@ -79,6 +80,21 @@ class Partials:
     ) -> pl.DataFrame:
         """Combine partials that agree in `by`, and hence in `constant`; in no particular order."""
         return self._reduce(frame, by, {name: pl.col(name).first() for name in constant})
+
+    def negated(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame | None:
+        """Partials that, merged with others, take those of a frame out; None when inexact."""
+        columns = negated_parts(list(self._accumulators.values()), frame)
+        if columns is None:
+            return None
+        return pl.DataFrame([*(frame.get_column(name) for name in by), *columns])
+
+    def invertible(self) -> tuple[dict[str, Accumulator], dict[str, Accumulator]]:
+        """The accumulators whose partials can be taken out of a merge again; and the others."""
+        empty = pl.DataFrame(schema=dict(self.columns))
+        found: tuple[dict[str, Accumulator], dict[str, Accumulator]] = ({}, {})
+        for name, accumulator in self._accumulators.items():
+            found[accumulator.negated(empty) is None][name] = accumulator
+        return found
 
     def results(self, frame: pl.DataFrame) -> list[pl.Series]:
         """One column of values per aggregate."""

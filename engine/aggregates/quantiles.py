@@ -66,11 +66,17 @@ class Quantile(Accumulator):
         numbered = frame.select(self._buckets, self._counts).with_row_index("row")
         single = numbered.explode(self._buckets, self._counts).drop_nulls()
         added = single.group_by("row", self._buckets).agg(pl.col(self._counts).sum())
-        ordered = added.sort("row", self._buckets)
+        # Counts of nothing are left when some were taken out again.
+        ordered = added.filter(pl.col(self._counts) != 0).sort("row", self._buckets)
         lists = ordered.group_by("row", maintain_order=True).agg(self._buckets, self._counts)
         found = numbered.select("row").join(lists, on="row", how="left", maintain_order="left")
         empty = pl.lit([], dtype=_WHOLE)
         return found.select(pl.col(name).fill_null(empty) for name in self.columns).get_columns()
+
+    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
+        """The same buckets with negative counts."""
+        counts = frame.get_column(self._counts).list.eval(-pl.element())
+        return [frame.get_column(self._buckets), counts]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The middle of the bucket that holds the rank."""

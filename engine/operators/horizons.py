@@ -15,6 +15,7 @@ Source   Akidau et al., The Dataflow Model, VLDB 2015 (allowed lateness, refinem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -55,21 +56,35 @@ class Horizons:
         """The last horizon at which a slice is of use."""
         return self.window.last_ends(slice_ends) + self.allowed
 
-    def firings(self, slice_end: int, since: int, until: int) -> set[tuple[int, int]]:
-        """(horizon, window end) of all first results with a slice: since < horizon <= until."""
+    def between(self, since: int, until: int) -> bool:
+        """Whether there is a grid point with since < point <= until."""
+        return (until - self.window.anchor) // self.grid > (since - self.window.anchor) // self.grid
+
+    def ends(self, slice_ends: Sequence[int], since: int, until: int) -> list[int]:
+        """The ends of all windows with some slice: since < end <= until. All in order."""
+        last = until - (until - self.window.anchor) % self.window.step
+        found: list[int] = []
+        after = since
+        for slice_end in slice_ends:
+            if after >= last:
+                break
+            found += self._ends(slice_end, after, until)
+            after = found[-1] if found else since
+        return found
+
+    def _ends(self, slice_end: int, since: int, until: int) -> range:
         step = self.window.step
         lo = self.window.first_ends(slice_end)
         if lo <= since:
             lo += (since - lo) // step * step + step
-        hi = min(self.window.last_ends(slice_end), until)
-        return {(end, end) for end in range(lo, hi + 1, step)}
+        return range(lo, min(self.window.last_ends(slice_end), until) + 1, step)
 
     def late_firings(
         self, slice_end: int, counts_from: int, since: int, until: int
     ) -> set[tuple[int, int]]:
         """(horizon, window end) of all results that a straggler is in as the news."""
         found: set[tuple[int, int]] = set()
-        for _, end in self.firings(slice_end, since - self.allowed, until):
+        for end in self._ends(slice_end, since - self.allowed, until):
             horizon = self.horizon(end, counts_from)
             if since < horizon <= min(until, end + self.allowed):
                 found.add((horizon, end))

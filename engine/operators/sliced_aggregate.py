@@ -4,18 +4,24 @@
     on_watermark   for every horizon passed: merge the slices of the window, emit, keep them;
                    drop the slices that no later horizon needs
 
+The slices of a window are complete when it first fires: what comes for them later is a straggler.
+So first results come from a merge that moves along, and only stragglers are merged with it.
+
 Shapes   in and out as `window_aggregate`. A result that is given again carries its horizon as
          `row_watermark`: windows behind it judge it by that.
 Order    results leave sorted by (horizon, window_end, keys).
 Late     partials behind the last horizon of their slice, possible only after an input was idle, are
          dropped and counted by the rows they stand for.
-Cost     a row costs what it costs in a tumbling window; a firing merges the window's slices.
+Cost     a row costs what it costs in a tumbling window; the first firing of a window about what a
+         few slices cost, however many it has (`aggregates/running.py`). A firing for late rows
+         merges all slices for the keys that have news.
 Source   Traub et al., Scotty: Efficient Window Aggregation, ICDE 2018 (slices).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import ClassVar, cast
 
 import numpy as np
@@ -26,9 +32,11 @@ from engine.elements import MAX_TIME, ROW_WATERMARK, Micros
 from engine.operators.contract import Context, Operator
 from engine.operators.horizons import Horizons
 from engine.operators.partial_aggregate import COUNTS_FROM, LATE_ROWS
+from engine.operators.running_window import RunningWindow
 from engine.operators.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
 from engine.state.handles import RunsHandle
+from engine.windows import Sliding
 
 _FIRING = "window.firing"
 
@@ -66,6 +74,8 @@ class SlicedAggregate(Operator):
         for descriptor in self.states:
             self._runs(ctx, descriptor).merge_with(self.partials.merge)
         self._reached = ctx.watermark
+        slides = isinstance(self.horizons.window, Sliding)
+        self._window = RunningWindow(self.keys, self.partials, slides=slides)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Keep partials of which some result is still to come."""
@@ -95,15 +105,16 @@ class SlicedAggregate(Operator):
         slices, stragglers = (self._runs(ctx, state) for state in self.states)
         due = self._firings(since, time, slices, stragglers)
         gathered: list[pl.DataFrame] = []
-        rows = 0
+        merged, rows = True, 0
         for number, firing in enumerate(due):
-            gathered.append(self._gathered(number, *firing, slices, stragglers))
-            rows += gathered[-1].height
+            found, whole = self._gathered(*firing, slices, stragglers)
+            gathered.append(found.with_columns(pl.lit(number, pl.Int64).alias(_FIRING)))
+            merged, rows = merged and whole, rows + found.height
             if rows >= _MOST_ROWS or number == len(due) - 1:
-                ctx.emit(self._results(pl.concat(gathered), due))
-                gathered, rows = [], 0
+                ctx.emit(self._results(self._merged(gathered, merged), due))
+                gathered, merged, rows = [], True, 0
         for runs in (slices, stragglers):
-            done = [end for end in runs.slice_ends() if self._last(end) <= time]
+            done = list(takewhile(lambda end: self._last(end) <= time, runs.slice_ends()))
             if done:
                 runs.drop_until(done[-1])
 
@@ -111,9 +122,10 @@ class SlicedAggregate(Operator):
         self, since: int, until: int, slices: RunsHandle, stragglers: RunsHandle
     ) -> list[tuple[int, int]]:
         """(horizon, window end) of every result that is due, in order."""
-        due: set[tuple[int, int]] = set()
-        for end in slices.slice_ends():
-            due |= self.horizons.firings(end, since, until)
+        if not self.horizons.between(since, until):
+            return []
+        ends = self.horizons.ends(slices.slice_ends(), since, until)
+        due = {(end, end) for end in ends}
         for end in stragglers.slice_ends():
             runs = pl.concat(stragglers.read(end - 1, end))
             for counts_from in runs.get_column(COUNTS_FROM).unique().to_list():
@@ -121,22 +133,34 @@ class SlicedAggregate(Operator):
         return sorted(due)
 
     def _gathered(
-        self, number: int, horizon: int, end: int, slices: RunsHandle, stragglers: RunsHandle
-    ) -> pl.DataFrame:
-        """The partials of one result, not merged yet."""
+        self, horizon: int, end: int, slices: RunsHandle, stragglers: RunsHandle
+    ) -> tuple[pl.DataFrame, bool]:
+        """The partials of one result; and whether they are one per key, sorted, already."""
         start = self.horizons.window.start(end)
         held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in stragglers.read(start, end)]
-        runs = pl.concat([*slices.read(start, end), *(run.drop(COUNTS_FROM) for run in held)])
         if horizon > end:
             # Only the keys that have news: the others would say the same again.
             news = pl.concat(held).filter(pl.col(COUNTS_FROM) > horizon - self.horizons.every)
-            runs = runs.join(news.select(self.keys).unique(), on=self.keys, how="semi")
-        return runs.with_columns(pl.lit(number, pl.Int64).alias(_FIRING))
+            keys = news.select(self.keys).unique()
+            runs = [*slices.read(start, end), *held]
+            return self._plain(runs).join(keys, on=self.keys, how="semi"), False
+        window = self._window.moved_to(start, end, slices)
+        late = [run for run in held if run.height]
+        if window is not None and not late:
+            return window, True
+        return self._plain([*late, *([] if window is None else [window])]), False
 
-    def _results(self, gathered: pl.DataFrame, due: Sequence[tuple[int, int]]) -> pl.DataFrame:
-        """The results of some firings, in their order."""
+    def _plain(self, runs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        columns = [*self.keys, *self.partials.columns]
+        return pl.concat([run.select(columns) for run in runs])
+
+    def _merged(self, gathered: Sequence[pl.DataFrame], merged: bool) -> pl.DataFrame:
+        rows = pl.concat(gathered)
         by = [_FIRING, *self.keys]
-        merged = self.partials.merge(gathered, by, []).sort(by)
+        return rows if merged else self.partials.merge(rows, by, []).sort(by)
+
+    def _results(self, merged: pl.DataFrame, due: Sequence[tuple[int, int]]) -> pl.DataFrame:
+        """The results of some firings, in their order."""
         numbers = merged.get_column(_FIRING)
         horizons = pl.Series([horizon for horizon, _ in due]).gather(numbers)
         ends = pl.Series([end for _, end in due]).gather(numbers)

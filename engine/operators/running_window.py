@@ -1,0 +1,75 @@
+"""Running window: the merged partials of one window after another, each made from the one before.
+
+    slices of the state ──enter──▶ [ window ] ──leave──▶ forgotten
+
+Shapes   a window gives one row per key, (keys…, partials…), sorted by keys.
+Guarantee  all of this is derived from slices that no longer change: no snapshot holds it, and after
+         a restore the first window makes it anew.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import polars as pl
+
+from engine.aggregates import Partials
+from engine.aggregates.running import Blocks, Prefix, Running, Subtracting
+from engine.state.handles import RunsHandle
+
+
+class RunningWindow:
+    """Moves over the slices of a state."""
+
+    def __init__(self, keys: Sequence[str], partials: Partials, *, slides: bool) -> None:
+        """`slides`: whether windows leave some of their slices behind and go on with the others."""
+        self._keys = list(keys)
+        self._partials = partials
+        self._slides = slides
+        self._merges: list[Running] = []
+        self._ends: list[int] = []
+        """The ends of the slices inside, in order."""
+        self._slices: list[pl.DataFrame] = []
+        self._until: int | None = None
+        """The end of the window."""
+        self._window: pl.DataFrame | None = None
+
+    def moved_to(self, start: int, end: int, slices: RunsHandle) -> pl.DataFrame | None:
+        """The merged partials of [start, end); None when it is empty. Windows come in order."""
+        gone = bisect_right(self._ends, start)
+        left = self._slices[:gone]
+        del self._ends[:gone], self._slices[:gone]
+        entered = self._enter(start, end, slices)
+        if not self._slices:
+            self._window = None
+        elif entered == len(self._slices):
+            self._merges = self._anew()
+            self._window = self._moved([], entered)
+        elif left or entered:
+            self._window = self._moved(left, entered)
+        return self._window
+
+    def _enter(self, start: int, end: int, slices: RunsHandle) -> int:
+        after = start if self._until is None else max(start, self._until)
+        self._until = end
+        ends = slices.slice_ends()
+        new = ends[bisect_right(ends, after) : bisect_right(ends, end)]
+        for slice_end in new:
+            self._ends.append(slice_end)
+            self._slices.append(pl.concat(slices.read(slice_end - 1, slice_end)))
+        return len(new)
+
+    def _anew(self) -> list[Running]:
+        ours, others = self._partials.invertible()
+        merges: list[Running] = []
+        if ours:
+            merges.append((Subtracting if self._slides else Prefix)(self._keys, ours))
+        if others:
+            merges.append((Blocks if self._slides else Prefix)(self._keys, others))
+        return merges
+
+    def _moved(self, left: Sequence[pl.DataFrame], entered: int) -> pl.DataFrame:
+        found = [merge.move(left, self._slices, entered).sort(self._keys) for merge in self._merges]
+        columns = {column.name: column for frame in found for column in frame.get_columns()}
+        return pl.DataFrame([columns[name] for name in (*self._keys, *self._partials.columns)])
