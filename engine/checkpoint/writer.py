@@ -51,7 +51,7 @@ def write_snapshot(snapshot: TaskSnapshot, folder: Folder, sync_ms: int = 0) -> 
 def write_manifest(manifest: Manifest, folder: Folder) -> None:
     """Complete a snapshot: from here on it can be restored. Raises StorageError."""
     content = manifest.dump()
-    folder.write(METADATA, lambda file: file.write(content))
+    folder.write(METADATA, lambda file: file.write(content), create=True)
 
 
 def slug(name: str) -> str:

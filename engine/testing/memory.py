@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import polars as pl
 
-from engine.checkpoint.storage import Folder, Stored, Write
+from engine.checkpoint.folder import Folder, Stored, Write, taken
 from engine.connectors.contract import (
     Json,
     Polled,
@@ -192,7 +192,9 @@ class _MemoryFolder(Folder):
         self._storage = storage
         self.url = url
 
-    def write(self, name: str, write: Write) -> Stored:
+    def write(self, name: str, write: Write, *, create: bool = False) -> Stored:
+        if create and self.read(name) is not None:
+            raise StorageError(taken(name, self.url))
         buffer = io.BytesIO()
         write(buffer)
         content = buffer.getvalue()

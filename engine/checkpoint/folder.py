@@ -1,0 +1,119 @@
+"""The folder of one snapshot: files that are written whole, and read back verified.
+
+Shapes   names inside a folder are relative and use "/".
+Errors   StorageError when it cannot be written, SnapshotCorrupt when a file is missing or altered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import IO
+
+from engine.errors import SnapshotCorrupt
+
+Write = Callable[[IO[bytes]], object]
+"""Puts the content into an open binary file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file as it was written."""
+
+    size_bytes: int
+    sha256: str
+
+
+class Folder(ABC):
+    """The folder of one snapshot. May be used from several threads."""
+
+    url: str
+
+    @abstractmethod
+    def write(self, name: str, write: Write, *, create: bool = False) -> Stored:
+        """Write a file whole, atomically and durably: create or replace it, or only create it.
+
+        Raises StorageError, also when a file to be created is there.
+        """
+
+    @abstractmethod
+    def read(self, name: str) -> bytes | None:
+        """Return a whole file, None if there is none. Raises StorageError."""
+
+    def open(self, name: str) -> IO[bytes] | None:
+        """Open a file to be read, also out of order; None if there is none. Raises StorageError."""
+        content = self.read(name)
+        return None if content is None else io.BytesIO(content)
+
+    def scannable(self, name: str) -> str | IO[bytes]:
+        """What Polars can scan a file by: its address, or else its whole content."""
+        return self.open(name) or io.BytesIO()
+
+    def size(self, name: str) -> int | None:
+        """Return the size of a file in bytes, None if there is none. Raises StorageError."""
+        content = self.read(name)
+        return None if content is None else len(content)
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Whether the folder is there."""
+
+    @abstractmethod
+    def children(self) -> list[str]:
+        """Names of the folders in it, sorted; none if it is not there. Raises StorageError."""
+
+    @abstractmethod
+    def delete(self) -> None:
+        """Remove the folder with everything in it; nothing to do if it is gone."""
+
+
+def check_present(folder: Folder, name: str, expected: Stored) -> None:
+    """Find a missing or torn file without reading it. Raises SnapshotCorrupt."""
+    size_bytes = folder.size(name)
+    if size_bytes != expected.size_bytes:
+        raise SnapshotCorrupt(_corrupt(folder, name, _problem(size_bytes, expected)))
+
+
+def open_verified(folder: Folder, name: str, expected: Stored) -> IO[bytes]:
+    """Open a file after comparing all of it with what was written. Raises SnapshotCorrupt."""
+    check_present(folder, name, expected)
+    file = folder.open(name)
+    if file is None:
+        raise SnapshotCorrupt(_corrupt(folder, name, _problem(None, expected)))
+    if hashlib.file_digest(file, "sha256").hexdigest() != expected.sha256:  # type: ignore[arg-type]
+        file.close()
+        problem = "is altered: its content does not match its checksum"
+        raise SnapshotCorrupt(_corrupt(folder, name, problem))
+    file.seek(0)
+    return file
+
+
+def _problem(size_bytes: int | None, expected: Stored) -> str:
+    if size_bytes is None:
+        return "is missing"
+    return f"is torn: {size_bytes} bytes instead of {expected.size_bytes}"
+
+
+def _corrupt(folder: Folder, name: str, problem: str) -> str:
+    return f"snapshot file {name} in {folder.url} {problem}; choose another snapshot"
+
+
+def checked(name: str, url: str) -> str:
+    """Refuse names that lead out of the folder: manifests may come from anywhere."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        msg = f"snapshot {url} names a file outside of itself: got {name!r}; do not use it"
+        raise SnapshotCorrupt(msg)
+    return name
+
+
+def taken(name: str, url: str) -> str:
+    """The message when a file that must be new is there."""
+    return (
+        f"snapshot file {name} in {url} is there already: another snapshot has this folder; "
+        "choose an empty one"
+    )
