@@ -14,7 +14,6 @@ import logging
 import secrets
 import shutil
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from engine.checkpoint.compatibility import RestoreReport, check_restore
@@ -27,7 +26,7 @@ from engine.cluster.job import JobLife
 from engine.cluster.master import JobMaster
 from engine.cluster.operations import Operations
 from engine.cluster.restart import RestartPolicy, strategy_of
-from engine.cluster.settings import snapshot_settings
+from engine.cluster.settings import CHECKPOINT_DIR, absolute, directory_of, snapshot_settings
 from engine.cluster.store import JobRow
 from engine.errors import HeadwaterError
 from engine.graph.plan import Plan
@@ -130,7 +129,8 @@ class Jobs:
         )
 
     def _master(self, row: JobRow, plan: Plan) -> JobMaster:
-        directory = str(self._home / "checkpoints" / row.job_id)
+        base = directory_of(row.settings, CHECKPOINT_DIR, self._home / "checkpoints")
+        directory = f"{base.rstrip('/')}/{row.job_id}"
         return JobMaster(
             row,
             plan,
@@ -155,13 +155,3 @@ async def check(
     manifest = await asyncio.to_thread(load_manifest, path)
     await asyncio.to_thread(check_files, manifest, path)
     return manifest, check_restore(manifest, plan, allow_non_restored)
-
-
-def absolute(path: str) -> str:
-    """The same place, whatever folder a process works in; addresses stay as they are."""
-    if "://" in path:
-        return path
-    folder = Path(path)
-    with suppress(RuntimeError):  # "~name" of nobody is a folder like any other
-        folder = folder.expanduser()
-    return str(folder.absolute())

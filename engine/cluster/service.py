@@ -18,8 +18,9 @@ from engine.cluster import views
 from engine.cluster.artifacts import Artifacts
 from engine.cluster.background import Background
 from engine.cluster.fleet import Fleet
-from engine.cluster.jobs import Jobs, absolute, check
+from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
+from engine.cluster.settings import SAVEPOINT_DIR, absolute, directory_of
 from engine.cluster.store import Store
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.errors import HeadwaterError, RestoreError
@@ -146,7 +147,7 @@ class JobManagerService:
             what,
             request.trigger_id,
             SnapshotKind.SAVEPOINT,
-            directory=self._directory(request.target),
+            directory=self._directory(job_id, request.target),
         )
 
     async def stop(self, job_id: str, request: StopRequest) -> str:
@@ -157,7 +158,7 @@ class JobManagerService:
             request.trigger_id,
             SnapshotKind.SAVEPOINT,
             AfterBarrier.DRAIN if request.drain else AfterBarrier.STOP,
-            self._directory(request.target),
+            self._directory(job_id, request.target),
         )
 
     async def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
@@ -193,8 +194,11 @@ class JobManagerService:
             master.request(SnapshotRequest(trigger_id, kind, then, directory))
         return trigger_id
 
-    def _directory(self, target: str | None) -> str:
-        return str(self._home / "savepoints") if target is None else absolute(target)
+    def _directory(self, job_id: str, target: str | None) -> str:
+        if target is not None:
+            return absolute(target)
+        settings = self._jobs.find(job_id).row.settings
+        return directory_of(settings, SAVEPOINT_DIR, self._home / "savepoints")
 
     # Snapshots.
 

@@ -2,6 +2,8 @@
 
 execution.checkpointing.timeout                          60s
 execution.checkpointing.min-pause                        0
+execution.checkpointing.dir                              HOME/checkpoints; a path, s3://…
+execution.checkpointing.savepoint-dir                    HOME/savepoints; a path, s3://…
 execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
 restart-strategy.*                                       see restart.py
@@ -10,13 +12,18 @@ restart-strategy.*                                       see restart.py
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from engine.checkpoint.coordinator import CheckpointConfig
+from engine.checkpoint.storage import open_folder
 from engine.cluster.snapshots import SnapshotSettings
 from engine.durations import parse_duration
 from engine.errors import ConfigError
 from engine.graph.plan import Plan
 
+CHECKPOINT_DIR = "execution.checkpointing.dir"
+SAVEPOINT_DIR = "execution.checkpointing.savepoint-dir"
 TIMEOUT = "execution.checkpointing.timeout"
 MIN_PAUSE = "execution.checkpointing.min-pause"
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
@@ -36,6 +43,22 @@ def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -
         patience_ms=0 if TOLERABLE in settings else PATIENCE_MS,
     )
     return SnapshotSettings(config, whole_number(settings, RETAINED, 3, least=1))
+
+
+def directory_of(settings: Mapping[str, str], key: str, default: Path) -> str:
+    """Where a kind of snapshots goes: a path or another address. Raises ConfigError."""
+    given = settings.get(key, "").strip()
+    return open_folder(absolute(given)).url if given else str(default)
+
+
+def absolute(path: str) -> str:
+    """The same place, whatever folder a process works in; addresses stay as they are."""
+    if "://" in path:
+        return path
+    folder = Path(path)
+    with suppress(RuntimeError):  # "~name" of nobody is a folder like any other
+        folder = folder.expanduser()
+    return str(folder.absolute())
 
 
 def whole_number(settings: Mapping[str, str], key: str, default: int, *, least: int) -> int:

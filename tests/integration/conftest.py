@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from engine.rest.client import EngineClient, EngineUnreachable
@@ -26,6 +27,9 @@ class Bench:
     data: Path
     output: Path
 
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of every job that is submitted."""
+
     def submit(self, parallelism: int = 2, speed: float = 0, savepoint: str | None = None) -> str:
         """Start the counting job; a speed of 7,200 plays two hours of the recording a second."""
         return self.submit_file(
@@ -37,7 +41,7 @@ class Bench:
     ) -> str:
         """Start a job file."""
         artifact = self.client.upload(file.name, file.read_bytes())
-        program = Program(artifact, tuple(arguments), parallelism)
+        program = Program(artifact, tuple(arguments), parallelism, self.settings)
         return self.client.run(RunRequest(program, savepoint_path=savepoint))
 
     def status(self, job: str) -> JobStatus | None:
@@ -90,6 +94,18 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         yield cluster
     assert cluster.left_over() == []
     assert list((cluster.home / "run").glob("*.sock")) == []
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    cluster: LocalCluster, data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> pl.DataFrame:
+    """The output at parallelism 1, with nothing in the way."""
+    output = tmp_path_factory.mktemp("undisturbed")
+    with EngineClient(cluster.url) as client:
+        bench = Bench(cluster, client, data, output)
+        assert bench.await_end(bench.submit(parallelism=1)) is JobStatus.FINISHED
+    return recording.written(output)
 
 
 @pytest.fixture

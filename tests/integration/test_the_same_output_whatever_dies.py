@@ -24,18 +24,6 @@ PACE = 3_600 * 5
 """The recording takes eight seconds: time for checkpoints, kills and restarts in its midst."""
 
 
-@pytest.fixture(scope="module")
-def undisturbed(
-    cluster: LocalCluster, data: Path, tmp_path_factory: pytest.TempPathFactory
-) -> pl.DataFrame:
-    """The output at parallelism 1, with nothing in the way."""
-    output = tmp_path_factory.mktemp("undisturbed")
-    with EngineClient(cluster.url) as client:
-        bench = Bench(cluster, client, data, output)
-        assert bench.await_end(bench.submit(parallelism=1)) is JobStatus.FINISHED
-    return recording.written(output)
-
-
 def test_an_undisturbed_job_writes_what_plain_polars_computes(
     undisturbed: pl.DataFrame, data: Path
 ) -> None:

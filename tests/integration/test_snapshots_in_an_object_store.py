@@ -1,0 +1,73 @@
+"""Checkpoints and savepoints in S3 (moto's server), with real processes and kills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import polars as pl
+import pytest
+from moto.server import ThreadedMotoServer
+from polars.testing import assert_frame_equal
+
+from engine.checkpoint.reading import open_snapshot
+from engine.checkpoint.storage import open_folder
+from engine.rest.client import EngineClient
+from engine.rest.model.jobs import JobStatus
+from engine.rest.model.requests import StopRequest
+from engine.testing.cluster import LocalCluster, wait_until
+from integration import recording
+from integration.conftest import Bench
+
+pytestmark = pytest.mark.integration
+
+PACE = 3_600 * 5
+
+SETTINGS = {
+    "execution.checkpointing.dir": "s3://snapshots/checkpoints",
+    "execution.checkpointing.savepoint-dir": "s3://snapshots/savepoints",
+    "state.checkpoints.num-retained": "2",
+}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[None]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
+        patch.setenv("AWS_REGION", "us-east-1")
+        boto3.client("s3").create_bucket(Bucket="snapshots")
+        yield
+    server.stop()
+
+
+def test_kills_a_stop_and_a_rescale_change_nothing(
+    store: None, data: Path, tmp_path: Path, undisturbed: pl.DataFrame
+) -> None:
+    with (
+        LocalCluster(tmp_path / "engine", task_managers=1, slots=3) as cluster,
+        EngineClient(cluster.url) as client,
+    ):
+        bench = Bench(cluster, client, data, tmp_path / "output", SETTINGS)
+        job = bench.submit(parallelism=1, speed=PACE)
+        bench.await_status(job, JobStatus.RUNNING)
+        bench.await_checkpoints(job, 2)
+        cluster.kill_worker()
+        bench.await_checkpoints(job, 3)
+        checkpoints = open_folder(f"s3://snapshots/checkpoints/{job}")
+        wait_until(lambda: len(checkpoints.children()) <= 3, "replaced checkpoints are deleted")
+        cluster.kill_job_manager()
+        cluster.restart_job_manager()
+        bench.await_status(job, JobStatus.RUNNING)
+        stopped = bench.await_savepoint(job, client.stop(job, StopRequest()))
+        assert stopped.startswith("s3://snapshots/savepoints/")
+        assert list(open_snapshot(stopped).problems()) == []
+        assert not (cluster.home / "checkpoints" / job).exists()
+        assert bench.await_end(bench.submit(3, savepoint=stopped)) is JobStatus.FINISHED
+        assert "test-secret" not in cluster.log
+    assert_frame_equal(recording.written(bench.output), undisturbed, check_exact=True)
