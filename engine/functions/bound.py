@@ -36,15 +36,10 @@ class BoundValueState(ValueState[T]):
         self.default = declared.default
         self._cells = cells
         self._items = items
-        self._is_plain = declared.ttl is None
 
     def get(self) -> T:
         """The value of the current key, or the default."""
-        value: T
-        if self._is_plain:
-            value = self._cells.get_or(self.default)
-        else:
-            value = _read(self._cells, self._items, self.default)
+        value: T = _read(self._cells, self._items, self.default)
         return value
 
     def set(self, value: T) -> None:
@@ -54,6 +49,21 @@ class BoundValueState(ValueState[T]):
     def clear(self) -> None:
         """Forget the value of the current key."""
         self._cells.delete()
+
+
+class BoundPlainValueState(BoundValueState[T]):
+    """A value state without a TTL: what most functions have, so it goes to the cells directly."""
+
+    def __init__(self, declared: ValueState[T], cells: Cells, items: Items) -> None:
+        super().__init__(declared, cells, items)
+        self._values = cells.values
+        self._current = cells.current
+
+    def get(self) -> T:
+        """The value of the current key, or the default."""
+        value = self._values[self._current.slot]
+        own: T = self.default if value is ABSENT else value
+        return own
 
 
 class BoundReducingState(ReducingState[T]):
@@ -284,6 +294,8 @@ def bind(name: str, declared: State, cells: Cells, current: Current) -> State:
     ttl = declared.ttl
     items = Items(name, types) if ttl is None else ExpiringItems(name, types, ttl, current)
     match declared:
+        case ValueState() if ttl is None:
+            return BoundPlainValueState(declared, cells, items)
         case ValueState():
             return BoundValueState(declared, cells, items)
         case ReducingState():

@@ -16,6 +16,10 @@ from engine.elements import MIN_TIME, Micros
 class Effects(Protocol):
     """What carries out the wishes of a function."""
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The values of the current key."""
+
     def emit(self, row: Mapping[str, Any], tag: str) -> None:
         """Send a row to an output."""
 
@@ -29,7 +33,7 @@ class Effects(Protocol):
 class FunctionContext:
     """The surroundings of one row or timer. Valid during the call that it is given to."""
 
-    __slots__ = ("_effects", "event_time", "key", "now", "watermark")
+    __slots__ = ("_effects", "event_time", "now", "watermark")
 
     def __init__(self, effects: Effects, watermark: Micros, now: Micros) -> None:
         self._effects = effects
@@ -38,10 +42,13 @@ class FunctionContext:
         order of event time: the time of the row or timer."""
         self.now = now
         """Processing time, µs: exempt from the law of the same output."""
-        self.key: tuple[Any, ...] = ()
-        """The values of the key columns."""
         self.event_time: Micros | None = MIN_TIME
         """The event time of the row, the time of the timer; None on a stream without event time."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The values of the key columns."""
+        return self._effects.key
 
     def emit(self, row: Mapping[str, Any], to: str = "main") -> None:
         """Send a row to the main output, as yielding it does, or to a declared side output."""

@@ -13,12 +13,10 @@ Cost     see `turn.py`; in order, rows wait as columns until event time has pass
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import itemgetter
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, cast
 
 import polars as pl
 
@@ -27,7 +25,6 @@ from engine.functions.process import (
     CoProcessFunction,
     KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
-    Row,
     StatefulFunction,
     has_event_timers,
     has_processing_timers,
@@ -36,10 +33,12 @@ from engine.functions.process import (
 from engine.functions.states import BroadcastState
 from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context, Operator
+from engine.operators.event_order import EventOrder
 from engine.operators.expiry import Expiry
 from engine.operators.partial_aggregate import LATE, LATE_ROWS
-from engine.operators.rows import rows_of
-from engine.operators.turn import Process, Setup, Turn, fire_until
+from engine.operators.rows import columns_of, rows_of
+from engine.operators.slots import slots_of
+from engine.operators.turn import Process, Setup, Turn
 from engine.state.contract import TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle, TimersHandle, ValueHandle
 
@@ -52,15 +51,6 @@ LATE_TAGS = (LATE, "late_right")
 _EVENT_TIMERS = "timers.event"
 _PROCESSING_TIMERS = "timers.processing"
 _WAITING = "rows.{port}"
-
-
-class _Arrived(NamedTuple):
-    """A row with all that is known of it."""
-
-    time: Micros
-    key: Key
-    port: int
-    row: Row
 
 
 class _StatefulOperator(Operator):
@@ -127,12 +117,12 @@ class _StatefulOperator(Operator):
         if self._waiting:
             self._keep(frame, port, ctx)
             return
-        keys = list(frame.select(KEY_GROUP, *self._sides[port]).iter_rows())
-        times, marks = _column(frame, EVENT_TIME), _column(frame, ROW_WATERMARK)
-        with self._turn(keys, ctx) as turn:
+        columns = columns_of(frame)
+        keys, slots = slots_of(columns, self._sides[port], frame.get_column(KEY_GROUP).to_list())
+        times = columns.get(EVENT_TIME) or [None] * frame.height
+        with self._turn(keys, ctx, frame) as turn:
             process = self._process(turn, port)
-            for row, key, time, mark in zip(rows_of(frame), keys, times, marks, strict=True):
-                turn.take(process, row, key, time, mark)
+            turn.take_all(process, rows_of(columns), slots, times, _ages(frame, times))
         self._fire_overdue(ctx)
 
     def _fire_overdue(self, ctx: Context) -> None:
@@ -158,39 +148,24 @@ class _StatefulOperator(Operator):
 
     def _advance(self, time: Micros, ctx: Context, floor: Micros) -> None:
         """Take waiting rows before `time` and timers up to it, in order of event time."""
-        rows = self._ripe(time, ctx)
+        order = self._ripe(time, ctx)
         timers = self._event_timers(ctx)
         due = timers.due(time) if timers is not None else []
-        if not rows and not due:
+        order.add_keys(key for _, key in due)
+        if not order.keys:
             return
-        with self._turn([*(each.key for each in rows), *(key for _, key in due)], ctx) as turn:
+        with self._turn(order.keys, ctx) as turn:
             processes = [self._process(turn, port) for port in range(len(self._sides))]
-            for at, key, port, row in rows:
-                if timers is not None:
-                    fire_until(turn, timers, at, floor, len(due))
-                turn.take_at(processes[port], row, key, at)
-                floor = at
-            if timers is not None:
-                fire_until(turn, timers, time, floor, len(due))
+            turn.take_in_order(processes, order.rows(), time, floor, len(due))
 
-    def _ripe(self, time: Micros, ctx: Context) -> list[_Arrived]:
-        """The rows of all inputs before `time`, in order."""
-        sides = []
+    def _ripe(self, time: Micros, ctx: Context) -> EventOrder:
+        """The rows of all inputs before `time`."""
+        order = EventOrder()
         for port, descriptor in enumerate(self._waiting):
             frame = cast("RowsHandle", ctx.state(descriptor)).take_before(time)
             if frame is not None:
-                sides.append(self._arrived(frame, port))
-        # `merge` is stable, so that of equal times and keys input 0 goes first.
-        return list(heapq.merge(*sides, key=itemgetter(0, 1)))
-
-    def _arrived(self, frame: pl.DataFrame, port: int) -> list[_Arrived]:
-        keys = frame.select(KEY_GROUP, *self._sides[port]).iter_rows()
-        times = frame.get_column(EVENT_TIME).to_list()
-        rows = rows_of(frame.select(list(self._in_order_of[port])))
-        return [
-            _Arrived(Micros(time), key, port, row)
-            for time, key, row in zip(times, keys, rows, strict=True)
-        ]
+                order.add(port, frame, self._sides[port], self._in_order_of[port])
+        return order
 
     def on_processing_time(self, now: Micros, ctx: Context) -> None:
         descriptor = self._setup.processing_timers
@@ -199,11 +174,8 @@ class _StatefulOperator(Operator):
             # Those that are registered meanwhile have their turn next time: input goes first.
             due = timers.due(now)
             if due:
-                with self._turn([key for _, key in due], ctx) as turn:
-                    for time, key in due:
-                        if timers.holds(time, key):
-                            timers.remove(time, key)
-                            turn.fire_processing(key, time)
+                with self._turn(list(dict.fromkeys(key for _, key in due)), ctx) as turn:
+                    turn.fire_processing(timers, due)
                 self._fire_overdue(ctx)
         self._sweep(TimeDomain.PROCESSING_TIME, now, ctx)
 
@@ -227,8 +199,10 @@ class _StatefulOperator(Operator):
             ctx.wake(min(times))
 
     @contextmanager
-    def _turn(self, keys: Sequence[Key], ctx: Context) -> Iterator[Turn]:
-        turn = Turn(self._setup, keys, ctx)
+    def _turn(
+        self, keys: Sequence[Key], ctx: Context, batch: pl.DataFrame | None = None
+    ) -> Iterator[Turn]:
+        turn = Turn(self._setup, keys, ctx, batch)
         with turn.explained():
             yield turn
         turn.finish()
@@ -336,8 +310,9 @@ def _waiting(port: int, keys: Schema, columns: Schema) -> StateDescriptor:
     )
 
 
-def _column(frame: pl.DataFrame, name: str) -> list[Micros | None]:
-    if name not in frame.columns:
-        return [None] * frame.height
-    values: list[Micros | None] = frame.get_column(name).to_list()
-    return values
+def _ages(frame: pl.DataFrame, times: Sequence[Micros | None]) -> Sequence[Micros]:
+    """The time that a TTL goes by: of a late row, the watermark that it came behind (`ttl.py`)."""
+    if ROW_WATERMARK in frame.columns:
+        ages = frame.select(pl.max_horizontal(EVENT_TIME, ROW_WATERMARK))
+        return ages.to_series().to_list()
+    return [MIN_TIME if time is None else time for time in times]

@@ -7,12 +7,14 @@ Cost     a Python call per row: about a million rows a second at best. Expressio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import polars as pl
 
 from engine.operators.contract import Context, Operator
-from engine.operators.rows import Row, RowsOut, rows_of
+from engine.operators.rows import Row, columns_of, row_at, rows_of
+from engine.operators.rows_out import RowsOut
 
 RowFunction = Callable[[Row], Any]
 
@@ -28,17 +30,17 @@ class _RecordOperator(Operator):
         self.schema = dict(schema)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
-        out = RowsOut(f"{self.name} {self.label!r}", self.schema)
+        out = self._out(frame)
         with out.explained():
-            # One row at a time: that is what the author asked for.
-            for origin, row in enumerate(rows_of(frame)):
-                out.row = row
-                for given in self._outcome(row):
-                    out.add(given, origin)
+            self._call(rows_of(columns_of(frame)), out)
         ctx.emit(out.frame(frame))
 
-    def _outcome(self, row: Row) -> Iterable[object]:
+    def _call(self, rows: Iterable[Row], out: RowsOut) -> None:
+        """Call the function once per row: that is what the author asked for."""
         raise NotImplementedError
+
+    def _out(self, frame: pl.DataFrame) -> RowsOut:
+        return RowsOut(f"{self.name} {self.label!r}", self.schema, partial(row_at, frame))
 
     def describe(self) -> Mapping[str, str]:
         return {"function": self.label}
@@ -49,8 +51,8 @@ class MapRows(_RecordOperator):
 
     name: ClassVar[str] = "map"
 
-    def _outcome(self, row: Row) -> Iterable[object]:
-        return (self.function(row),)
+    def _call(self, rows: Iterable[Row], out: RowsOut) -> None:
+        out.collect((self.function(row),) for row in rows)
 
 
 class FlatMapRows(_RecordOperator):
@@ -58,9 +60,8 @@ class FlatMapRows(_RecordOperator):
 
     name: ClassVar[str] = "flat_map"
 
-    def _outcome(self, row: Row) -> Iterable[object]:
-        given: Iterable[object] | None = self.function(row)
-        return given or ()
+    def _call(self, rows: Iterable[Row], out: RowsOut) -> None:
+        out.collect(map(self.function, rows))
 
 
 class FilterRows(_RecordOperator):
@@ -70,10 +71,8 @@ class FilterRows(_RecordOperator):
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Call the function once per row."""
-        out = RowsOut(f"{self.name} {self.label!r}", self.schema)
-        kept = []
+        out, kept = self._out(frame), []
         with out.explained():
-            for row in rows_of(frame):
-                out.row = row
+            for out.origin, row in enumerate(rows_of(columns_of(frame))):
                 kept.append(bool(self.function(row)))
         ctx.emit(frame.filter(pl.Series(kept, dtype=pl.Boolean)))

@@ -1,117 +1,80 @@
-"""Rows in and out of user functions: dicts on their side, frames on ours.
+"""Rows into user functions: a frame's columns, read one by one, become one dict per row.
 
-Shapes   a row that a function gives has columns of the promised schema; one that is left out is
-         null. `event_time` and the row watermark are those of the row that it was made from.
-Errors   FunctionError names the function, its row and what it did.
+    frame ──to_list──▶ one list of Python values per column ──zip──▶ {"sensor": …, "value": …}, …
+
+Cost     a row of four columns takes 0.2 µs; the library's own way (`to_dicts`) three times that.
+         A time with a zone costs as much again as the rest of such a row. Rows are made one by one:
+         each is in the processor's cache when it is used, and is gone before the next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from engine.elements import EVENT_TIME, ROW_WATERMARK
-from engine.errors import FunctionError, UserError
-from engine.operators.expressions import HIDDEN_COLUMNS, raised, shortened
+from engine.operators.expressions import HIDDEN_COLUMNS
 
 Row = dict[str, Any]
 
-
-def rows_of(frame: pl.DataFrame) -> list[Row]:
-    """The rows as authors see them."""
-    return frame.drop(*(name for name in HIDDEN_COLUMNS if name in frame.columns)).to_dicts()
+_EXACT_MICROS = 2**52
+"""Below this many µs from 1970, some 140 years, a float of seconds has the microsecond exactly."""
 
 
-class RowsOut:
-    """Collects what a function gives for the rows of one batch."""
+Columns = Mapping[str, Sequence[Any]]
+"""The Python values of the columns that authors see."""
 
-    def __init__(self, step: str, schema: Mapping[str, pl.DataType]) -> None:
-        self._step = step
-        self._schema = schema
-        self._known = {*schema, EVENT_TIME}
-        self._rows: list[Row] = []
-        self._origins: list[int] = []
-        self.row: Row = {}
-        """The row that the function is working on, for messages."""
 
-    @property
-    def height(self) -> int:
-        """How many rows were given so far."""
-        return len(self._rows)
+def columns_of(frame: pl.DataFrame) -> Columns:
+    """Read a batch; each column once, as that costs as much as much else."""
+    visible = (column for column in frame.get_columns() if column.name not in HIDDEN_COLUMNS)
+    return {column.name: values_of(column) for column in visible}
 
-    def add(self, given: object, origin: int) -> None:
-        """Take a row made from the `origin`-th row of the batch. Raises FunctionError."""
-        # The type by hand: asking an abstract class is slow, and this is done per row.
-        if type(given) is not dict and not isinstance(given, Mapping):
-            raise FunctionError(self._fault(f"gave {shortened(given)}", "give rows as dicts"))
-        if not given.keys() <= self._known:
-            unknown = [name for name in given if name not in self._known]
-            names = ", ".join(map(str, unknown))
-            columns = ", ".join(self._schema)
-            raise FunctionError(
-                self._fault(f"gave unknown columns {names}, promised {columns}", "pass schema={…}")
-            )
-        self._rows.append(dict(given))
-        self._origins.append(origin)
 
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Turn what a function raises into a FunctionError that shows its row."""
-        try:
-            yield
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise FunctionError(
-                self._fault(raised(error), "fix the function or filter such rows")
-            ) from error
+def rows_of(columns: Columns) -> Iterator[Row]:
+    """The rows as authors see them, each made when it is asked for.
 
-    def frame(self, source: pl.DataFrame) -> pl.DataFrame:
-        """All rows, with the reserved columns of the batch they were made from."""
-        columns = [
-            self._column(name, dtype) for name, dtype in self._schema.items() if name != EVENT_TIME
-        ]
-        if EVENT_TIME in self._schema:
-            columns.append(self._event_times(source))
-        if ROW_WATERMARK in source.columns:
-            columns.append(source.get_column(ROW_WATERMARK).gather(self._origins))
-        return pl.DataFrame(columns)
+    >>> list(rows_of(columns_of(pl.DataFrame({"sensor": ["door", "roof"], "value": [1.5, None]}))))
+    [{'sensor': 'door', 'value': 1.5}, {'sensor': 'roof', 'value': None}]
+    """
+    return _dicts_of(tuple(columns))(columns.values())
 
-    def _column(self, name: str, dtype: pl.DataType) -> pl.Series:
-        values = [row.get(name) for row in self._rows]
-        try:
-            return pl.Series(name, values, dtype=dtype)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-            msg = (
-                f"{self._step} gave values of column {name!r} that are not {dtype}: "
-                f"{str(error).partition(chr(10))[0]}; convert them, or pass schema={{…}}"
-            )
-            raise FunctionError(msg) from error
 
-    def _event_times(self, source: pl.DataFrame) -> pl.Series:
-        given = [row.get(EVENT_TIME) for row in self._rows]
-        if EVENT_TIME not in source.columns:
-            return self._own_event_times(given)
-        times = source.get_column(EVENT_TIME).gather(self._origins)
-        if given == times.to_list():
-            return times
-        for row, own, time in zip(self._rows, given, times, strict=True):
-            if own is not None and own != time:
-                self.row = row
-                msg = self._fault(f"changed event_time from {time} to {own}", "leave it as it is")
-                raise FunctionError(msg)
-        return times
+def row_at(frame: pl.DataFrame, number: int) -> Row:
+    """One row as authors see it, for messages."""
+    return next(rows_of(columns_of(frame.slice(number, 1))))
 
-    def _own_event_times(self, given: Sequence[object]) -> pl.Series:
-        for row, own in zip(self._rows, given, strict=True):
-            if own is None:
-                self.row = row
-                what = "gave a row without event_time for a row that has none"
-                raise FunctionError(self._fault(what, "set event_time, in µs"))
-        return self._column(EVENT_TIME, pl.Int64())
 
-    def _fault(self, what: str, remedy: str) -> str:
-        return f"{self._step} {what}: row {shortened(self.row)}; {remedy}"
+def values_of(column: pl.Series) -> list[Any]:
+    """The Python values of a column.
+
+    >>> values_of(pl.Series([1_500_000]).cast(pl.Datetime("us", "UTC")))
+    [datetime.datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=zoneinfo.ZoneInfo(key='UTC'))]
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None and dtype.time_unit == "us":
+        micros = column.to_physical()
+        if not column.null_count() and micros.is_between(-_EXACT_MICROS, _EXACT_MICROS).all():
+            # Twice as fast as the library.
+            zone, moment = ZoneInfo(dtype.time_zone), datetime.fromtimestamp
+            return [moment(seconds, zone) for seconds in (micros / 1e6).to_list()]
+    return column.to_list()
+
+
+_Dicts = Callable[[Iterable[Sequence[Any]]], Iterator[Row]]
+
+
+@lru_cache(maxsize=256)
+def _dicts_of(names: tuple[str, ...]) -> _Dicts:
+    """A function from columns to dicts, which is compiled for these names: their keys are constants
+    of a dict display, the fastest way that Python has.
+    """
+    values = [f"v{number}" for number in range(len(names))]
+    pairs = ", ".join(f"{name!r}: {value}" for name, value in zip(names, values, strict=True))
+    source = f"lambda columns: ({{{pairs}}} for {', '.join(values)}, in zip(*columns))"
+    # Nothing but quoted names of columns goes into it.
+    return cast("_Dicts", eval(source))  # noqa: S307

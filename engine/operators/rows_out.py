@@ -1,0 +1,180 @@
+"""Rows out of user functions: what they give is taken apart at once, and becomes columns.
+
+    {"sensor": …, "value": …} ──▶ one flat list of values, row after row ──▶ columns of a frame
+
+Shapes   a row that a function gives has columns of the promised schema; one that is left out is
+         null. `event_time` and the row watermark are those of the row that it was made from.
+Errors   FunctionError names the function, its row and what it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any, cast
+
+import polars as pl
+
+from engine.elements import EVENT_TIME, ROW_WATERMARK
+from engine.errors import FunctionError, UserError
+from engine.operators.expressions import raised, shortened
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_UNFIT = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
+"""What a column raises whose values are of another type."""
+
+_Values = Callable[[Any], tuple[Any, ...]]
+
+
+class RowsOut:
+    """Collects what a function gives for the rows of one batch."""
+
+    def __init__(
+        self, step: str, schema: Mapping[str, pl.DataType], cause: Callable[[int], object]
+    ) -> None:
+        """`cause`: tells what the function was called with at an origin, for messages."""
+        self._step = step
+        self._schema = schema
+        # Event time goes last, so that a row that leaves it out is only shorter.
+        self._own = [name for name in schema if name != EVENT_TIME]
+        self._names = [*self._own, EVENT_TIME] if EVENT_TIME in schema else self._own
+        self._width = len(self._names)
+        self._values = _values_of(self._names)
+        self._own_values = _values_of(self._own)
+        self._flat: list[Any] = []
+        self._origins: list[int] = []
+        self._cause = cause
+        self.origin = 0
+        """Which row the function is working on, for messages."""
+
+    @property
+    def height(self) -> int:
+        """How many rows were given so far."""
+        return len(self._origins)
+
+    def collect(self, outcomes: Iterable[Iterable[Any] | None]) -> None:
+        """Take what the function gives for each row of the batch. Raises FunctionError.
+
+        The function may run when `outcomes` is asked for the next, or while that is gone through.
+        """
+        flat, origins, values, width = self._flat, self._origins, self._values, self._width
+        for origin, given in enumerate(outcomes):
+            for row in () if given is None else given:
+                # The type by hand: asking an abstract class is slow, and this is done per row.
+                if type(row) is dict and len(row) == width:
+                    try:
+                        # Read at once: the function may change the row afterwards.
+                        flat += values(row)
+                    except KeyError:
+                        flat += self._odd(row)
+                else:
+                    flat += self._odd(row)
+                origins.append(origin)
+            self.origin = origin + 1
+
+    def add(self, row: Any) -> None:
+        """Take one row, made from the row that the function is working on."""
+        self._flat += self._odd(row)
+        self._origins.append(self.origin)
+
+    def _odd(self, row: Any) -> Iterable[Any]:
+        """The values of a row that may have other columns than the promised ones."""
+        if type(row) is dict and len(row) == len(self._own) and EVENT_TIME not in row:
+            with suppress(KeyError):
+                return (*self._own_values(row), None)
+        if not isinstance(row, Mapping):
+            what = f"gave {shortened(row)}"
+            raise self._fault(what, "give rows as dicts")
+        unknown = [name for name in row if name not in self._names and name != EVENT_TIME]
+        if unknown:
+            names, columns = ", ".join(map(str, unknown)), ", ".join(self._schema)
+            what = f"gave unknown columns {names}, promised {columns}"
+            raise self._fault(what, "pass schema={…}")
+        return map(row.get, self._names)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn what a function raises into a FunctionError that shows its row."""
+        try:
+            yield
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise self._fault(raised(error), "fix the function or filter such rows") from error
+
+    def frame(self, source: pl.DataFrame) -> pl.DataFrame:
+        """All rows, with the reserved columns of the batch they were made from."""
+        columns = [self._column(name) for name in self._schema if name != EVENT_TIME]
+        one_for_one = self._origins == list(range(source.height))
+        if EVENT_TIME in self._schema:
+            columns.append(self._event_times(source, one_for_one=one_for_one))
+        if ROW_WATERMARK in source.columns:
+            columns.append(self._gathered(source, ROW_WATERMARK, one_for_one=one_for_one))
+        return pl.DataFrame(columns)
+
+    def _gathered(self, source: pl.DataFrame, name: str, *, one_for_one: bool) -> pl.Series:
+        column = source.get_column(name)
+        return column if one_for_one else column.gather(self._origins)
+
+    def _given(self, name: str) -> list[Any]:
+        return self._flat[self._names.index(name) :: self._width]
+
+    def _column(self, name: str) -> pl.Series:
+        values, dtype = self._given(name), self._schema[name]
+        try:
+            return column_of(name, values, dtype)
+        except _UNFIT as error:
+            msg = (
+                f"{self._step} gave values of column {name!r} that are not {dtype}: "
+                f"{str(error).partition(chr(10))[0]}; convert them, or pass schema={{…}}"
+            )
+            raise FunctionError(msg) from error
+
+    def _event_times(self, source: pl.DataFrame, *, one_for_one: bool) -> pl.Series:
+        given = self._given(EVENT_TIME)
+        if EVENT_TIME not in source.columns:
+            return self._own_event_times(given)
+        times = self._gathered(source, EVENT_TIME, one_for_one=one_for_one)
+        if given == times.to_list():
+            return times
+        for number, (own, time) in enumerate(zip(given, times, strict=True)):
+            if own is not None and own != time:
+                self.origin = self._origins[number]
+                what = f"changed event_time from {time} to {own}"
+                raise self._fault(what, "leave it as it is")
+        return times
+
+    def _own_event_times(self, given: Sequence[object]) -> pl.Series:
+        if None in given:
+            self.origin = self._origins[given.index(None)]
+            what = "gave a row without event_time for a row that has none"
+            raise self._fault(what, "set event_time, in µs")
+        return self._column(EVENT_TIME)
+
+    def _fault(self, what: str, remedy: str) -> FunctionError:
+        row = shortened(self._cause(self.origin))
+        return FunctionError(f"{self._step} {what}: row {row}; {remedy}")
+
+
+def column_of(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
+    """A column of Python values. Raises what the library raises for values of another type."""
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is not None and dtype.time_unit == "us":
+        try:
+            # Four times as fast as the library.
+            micros = [(moment - _EPOCH) // _MICROSECOND for moment in values]
+        except TypeError:  # some are null, or times without a zone
+            pass
+        else:
+            return pl.Series(name, micros, dtype=pl.Int64).cast(dtype)
+    return pl.Series(name, values, dtype=dtype)
+
+
+def _values_of(names: Sequence[str]) -> _Values:
+    """A function from a row to the values of these columns."""
+    if len(names) > 1:
+        return cast("_Values", itemgetter(*names))
+    return lambda row: tuple(row[name] for name in names)
