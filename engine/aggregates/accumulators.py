@@ -45,6 +45,13 @@ class Accumulator(ABC):
         """The partial columns in their lasting form, of columns that were reduced."""
         return [frame.get_column(name) for name in self.columns]
 
+    def neutral(self) -> Mapping[str, object]:
+        """The partial of no values, as plain JSON: what merging with changes nothing."""
+        lifted = pl.DataFrame(self.lift(pl.Series([None], dtype=pl.Null)))
+        reduced = lifted.group_by(pl.lit(0)).agg(self.reduce(lifted))
+        columns = self.finish(reduced)
+        return {column.name: column.to_list()[0] for column in columns}
+
     def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
         """Partials that take those of a frame out of a merge again; None when that is not exact.
 

@@ -8,6 +8,7 @@ Cost     a Python call per row and per merge: columns are ten to a hundred times
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -106,6 +107,17 @@ class Custom(Accumulator):
             self._column(f"{self.name}.{field}", [fields[field] for fields in found], dtype)
             for field, dtype in self._types.items()
         ]
+
+    def neutral(self) -> Mapping[str, object]:
+        """An accumulator of no values; nothing where that is no plain JSON."""
+        created = {
+            f"{self.name}.{field}": value for field, value in self._function.create().items()
+        }
+        try:
+            json.dumps(created)
+        except (TypeError, ValueError):
+            return {}
+        return created
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""

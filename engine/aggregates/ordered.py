@@ -35,6 +35,10 @@ class AtTime(Accumulator):
             time = time.zip_with(value.is_not_null(), nulls)
         return [unsigned_zeros(value).cast(self._dtype).alias(self.name), time.alias(self._time)]
 
+    def neutral(self) -> Mapping[str, object]:
+        """No time, no value."""
+        return dict.fromkeys(self.columns)
+
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
         time, value = pl.col(self._time), pl.col(self.name)

@@ -54,6 +54,15 @@ class Partials:
             for name, dtype in accumulator.columns.items()
         }
 
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The partial of no values: what an aggregate begins with that a snapshot did not know."""
+        return {
+            name: value
+            for accumulator in self._accumulators.values()
+            for name, value in accumulator.neutral().items()
+        }
+
     def of_rows(
         self,
         frame: pl.DataFrame,

@@ -4,6 +4,7 @@
         RESTORED       found in both, same types
         NEW            only in the job: starts empty
         DROPPED        only in the snapshot: lost, which has to be allowed per operator
+        MIGRATES       found in both, and stored rows become what the job wants: see migration.py
         INCOMPATIBLE   found in both, and cannot be put together
 
 Order    operators are matched by uid, states by name; rows follow the plan, then the snapshot.
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.migration import NoMigration, migration
+from engine.checkpoint.renames import Renames
 from engine.elements import MAX_TIME
 from engine.errors import RestoreError
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, StatePlan
@@ -26,6 +29,7 @@ class Outcome(StrEnum):
     """What a restore does with one operator or state."""
 
     RESTORED = "restored"
+    MIGRATES = "migrates"
     NEW = "new"
     DROPPED = "dropped"
     INCOMPATIBLE = "incompatible"
@@ -45,6 +49,7 @@ class RestoreRow:
     wanted: str = ""
     rows: int = 0
     """Rows of state in the snapshot."""
+    size_bytes: int = 0
     allowed: bool = True
     """Whether the restore may go on in spite of this row."""
 
@@ -78,13 +83,20 @@ class RestoreReport:
 
 
 def check_restore(
-    manifest: Manifest, plan: Plan, allow_non_restored: bool | Collection[str] = ()
+    manifest: Manifest,
+    plan: Plan,
+    allow_non_restored: bool | Collection[str] = (),
+    renames: Renames = Renames(),  # noqa: B008 - it is frozen
 ) -> RestoreReport:
-    """Compare a snapshot with a job. `allow_non_restored`: uids that may be lost, True for all."""
+    """Compare a snapshot with a job. Raises RestoreError for renames that fit nothing.
+
+    `allow_non_restored`: uids and uid/state of what may be lost, True for all.
+    """
+    manifest = renames.applied(manifest)
     planned = {operator.uid: operator for operator in plan.operators}
     rows = list(_check_parallelism(manifest, plan))
     for uid, operator in planned.items():
-        rows += _check_operator(operator, manifest.operator(uid), allow_non_restored)
+        rows += _check_operator(operator, manifest.operator(uid), allow_non_restored, renames)
     for entry in manifest.operators:
         if entry.uid not in planned and not entry.is_empty:
             rows.append(_lost(entry, _allows(allow_non_restored, entry.uid)))
@@ -110,7 +122,10 @@ def _check_parallelism(manifest: Manifest, plan: Plan) -> Iterator[RestoreRow]:
 
 
 def _check_operator(
-    operator: OperatorPlan, entry: OperatorEntry | None, allowed: bool | Collection[str]
+    operator: OperatorPlan,
+    entry: OperatorEntry | None,
+    allowed: bool | Collection[str],
+    renames: Renames,
 ) -> Iterator[RestoreRow]:
     if entry is None or entry.is_empty:
         if operator.states or operator.kind is OperatorKind.SOURCE:
@@ -132,33 +147,45 @@ def _check_operator(
     wanted = {state.name: state for state in operator.states}
     stored = {state.name: state for state in entry.states}
     for name, state in wanted.items():
-        yield _check_state(operator, state, stored.get(name))
+        columns = renames.columns(operator.uid, name)
+        yield _check_state(operator, state, stored.get(name), columns)
     for name in sorted(stored.keys() - wanted.keys()):
-        yield _lost_state(entry, stored[name], _allows(allowed, entry.uid))
+        ok = _allows(allowed, entry.uid) or _allows(allowed, f"{entry.uid}/{name}")
+        yield _lost_state(entry, stored[name], ok)
 
 
 def _check_state(
-    operator: OperatorPlan, wanted: StatePlan, stored: StateEntry | None
+    operator: OperatorPlan,
+    wanted: StatePlan,
+    stored: StateEntry | None,
+    renamed: Mapping[str, str],
 ) -> RestoreRow:
     if stored is None:
         return RestoreRow(
             operator.uid, operator.name, Outcome.NEW, wanted.name, reason="starts empty"
         )
     was, now = _shape(stored), _shape(wanted)
-    fits = was == now
+    try:
+        steps = migration(stored, wanted, renamed).steps
+        outcome = Outcome.MIGRATES if steps else Outcome.RESTORED
+        reason = "; ".join(steps)
+    except NoMigration as error:
+        outcome = Outcome.INCOMPATIBLE
+        reason = (
+            f"{error}: stored {was}, wanted {now}; keep the types, or give the operator another "
+            "uid to start it empty"
+        )
     return RestoreRow(
         uid=operator.uid,
         name=operator.name,
-        outcome=Outcome.RESTORED if fits else Outcome.INCOMPATIBLE,
+        outcome=outcome,
         state=wanted.name,
-        reason=""
-        if fits
-        else f"has other types: stored {was}, wanted {now}; keep the types, or give the operator "
-        "another uid to start it empty",
+        reason=reason,
         stored=was,
         wanted=now,
         rows=stored.rows,
-        allowed=fits,
+        size_bytes=stored.size_bytes,
+        allowed=outcome is not Outcome.INCOMPATIBLE,
     )
 
 
@@ -175,6 +202,7 @@ def _lost(entry: OperatorEntry, allowed: bool) -> RestoreRow:
         reason=f"is in the snapshot and not in the job: {', '.join(parts)} would be lost; keep "
         "its uid, or allow it as non-restored",
         rows=sum(state.rows for state in entry.states),
+        size_bytes=sum(state.size_bytes for state in entry.states),
         allowed=allowed,
     )
 
@@ -186,9 +214,10 @@ def _lost_state(entry: OperatorEntry, state: StateEntry, allowed: bool) -> Resto
         outcome=Outcome.DROPPED,
         state=state.name,
         reason=f"is in the snapshot and not in the job: {state.rows} rows would be lost; keep the "
-        "state, or allow the operator as non-restored",
+        f"state, or allow {entry.uid}/{state.name} as non-restored",
         stored=_shape(state),
         rows=state.rows,
+        size_bytes=state.size_bytes,
         allowed=allowed,
     )
 

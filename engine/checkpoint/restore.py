@@ -11,8 +11,8 @@ Errors   RestoreError and SnapshotCorrupt, each with one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 from pyarrow.lib import ArrowException
@@ -27,6 +27,8 @@ from engine.checkpoint.manifest import (
     StateFile,
     parse_manifest,
 )
+from engine.checkpoint.migration import ColumnMove, Migration, migration
+from engine.checkpoint.renames import Renames
 from engine.checkpoint.snapshot import RestoredOperator
 from engine.checkpoint.storage import Folder, Stored, check_present, open_folder, open_verified
 from engine.checkpoint.tables import read_parts
@@ -46,6 +48,8 @@ class SubtaskRestore:
     folder: str
     key_groups: KeyGroupRange
     operators: tuple[OperatorPart, ...]
+    moves: Mapping[str, tuple[ColumnMove, ...]] = field(default_factory=dict)
+    """By uid/state: the columns of states that migrate."""
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""
@@ -53,6 +57,9 @@ class SubtaskRestore:
             "folder": self.folder,
             "key_groups": [self.key_groups.lo, self.key_groups.hi],
             "operators": [part.to_json() for part in self.operators],
+            "moves": {
+                path: [move.to_json() for move in moves] for path, moves in self.moves.items()
+            },
         }
 
     @classmethod
@@ -63,6 +70,10 @@ class SubtaskRestore:
             folder=str(value["folder"]),
             key_groups=KeyGroupRange(int(lo), int(hi)),
             operators=tuple(OperatorPart.from_json(part) for part in value["operators"]),
+            moves={
+                path: tuple(map(ColumnMove.from_json, moves))
+                for path, moves in value["moves"].items()
+            },
         )
 
 
@@ -82,10 +93,25 @@ def load_manifest(url: str, open_at: OpenFolder = open_folder) -> Manifest:
     raise RestoreError(msg)
 
 
-def assign(manifest: Manifest, folder: str, plan: Plan) -> dict[TaskId, SubtaskRestore]:
+def assign(
+    manifest: Manifest,
+    folder: str,
+    plan: Plan,
+    renames: Renames = Renames(),  # noqa: B008 - it is frozen
+) -> dict[TaskId, SubtaskRestore]:
     """Share a snapshot out among all subtasks of a job that `check_restore` has accepted."""
+    manifest = renames.applied(manifest)
+    moves = _moves(manifest, plan, renames)
     return {
-        TaskId(vertex.id, subtask): _subtask(manifest, folder, plan, vertex, subtask)
+        TaskId(vertex.id, subtask): replace(
+            _subtask(manifest, folder, plan, vertex, subtask),
+            moves={
+                path: moves[path]
+                for operator in vertex.operators
+                for state in operator.states
+                if (path := f"{operator.uid}/{state.name}") in moves
+            },
+        )
         for vertex in plan.vertices
         for subtask in range(vertex.parallelism)
     }
@@ -101,7 +127,9 @@ def read_restore(
             uid=part.uid,
             watermark=part.watermark,
             tables={
-                state.name: _StoredTable(state, folder, restore.key_groups)
+                state.name: _StoredTable(
+                    state, folder, restore.key_groups, restore.moves.get(f"{part.uid}/{state.name}")
+                )
                 for state in part.states
                 if state.files
             },
@@ -127,6 +155,22 @@ def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange
     if any(edge.partitioning == Partitioning.HASH for edge in edges):
         return range_of(subtask, vertex.parallelism, plan.max_parallelism)
     return KeyGroupRange(0, plan.max_parallelism)
+
+
+def _moves(
+    manifest: Manifest, plan: Plan, renames: Renames
+) -> Mapping[str, tuple[ColumnMove, ...]]:
+    moves = {}
+    for operator in plan.operators:
+        entry = manifest.operator(operator.uid)
+        stored = {} if entry is None else {state.name: state for state in entry.states}
+        for wanted in operator.states:
+            if wanted.name in stored:
+                columns = renames.columns(operator.uid, wanted.name)
+                planned = migration(stored[wanted.name], wanted, columns)
+                if planned.steps:
+                    moves[f"{operator.uid}/{wanted.name}"] = planned.columns
+    return moves
 
 
 def _subtask(
@@ -172,15 +216,15 @@ class _StoredTable:
     state: StateEntry
     folder: Folder
     ours: KeyGroupRange
+    moves: tuple[ColumnMove, ...] | None
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         group = pl.col(KEY_GROUP)
         for file in self.state.files:
             for part in self._parts(file):
-                if not self.state.keys:
-                    yield part
-                else:
-                    yield part.filter((group >= self.ours.lo) & (group < self.ours.hi))
+                if self.state.keys:
+                    part = part.filter((group >= self.ours.lo) & (group < self.ours.hi))
+                yield part if self.moves is None else Migration(self.moves).apply(part)
 
     def _parts(self, file: StateFile) -> Iterator[pl.DataFrame]:
         expected = Stored(file.size_bytes, file.sha256)

@@ -64,6 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("cancel", help="end a job without a savepoint").add_argument(
         "job", help=JOB
     )
+    _add_preflight(
+        commands.add_parser("preflight", help="what a job file would restore; runs no job")
+    )
     _add_plan(commands.add_parser("plan", help="show the graph of a job file; runs no job"))
     state = commands.add_parser(
         "state", help="look into a savepoint or checkpoint; also: headwater savepoint show | …"
@@ -78,11 +81,38 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("file", help="job file; its own arguments follow --")
     run.add_argument("-s", "--from-savepoint", metavar="PATH", help="state to start from")
     _add_program(run)
+    _add_restore(run)
     run.add_argument("--name", help="name of the job, instead of its own")
-    run.add_argument(
+    run.add_argument("--job-id", metavar="HEX", help="32 hex digits; a repeated run is refused")
+
+
+def _add_preflight(preflight: argparse.ArgumentParser) -> None:
+    preflight.add_argument("file", help="job file; its own arguments follow --")
+    preflight.add_argument(
+        "-s", "--from-savepoint", metavar="PATH", required=True, help=f"{SNAPSHOT} to start from"
+    )
+    _add_program(preflight)
+    _add_restore(preflight)
+
+
+def _add_restore(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "-n", "--allow-non-restored", action="store_true", help="state without an operator is lost"
     )
-    run.add_argument("--job-id", metavar="HEX", help="32 hex digits; a repeated run is refused")
+    command.add_argument(
+        "--allow-lost",
+        action="append",
+        default=[],
+        metavar="UID[/STATE]",
+        help="only the state of this operator, or only this state, may be lost",
+    )
+    command.add_argument(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="OLD=NEW",
+        help="uid=new, uid/state=new or uid/state/column=new: what the job calls it now",
+    )
 
 
 def _add_list(listing: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 from engine.cli import local, remote
 from engine.cli.arguments import parse
+from engine.cli.preflight import preflight
 from engine.cli.remote import Target
 from engine.cli.snapshots import VERBS as LOOKS
 from engine.errors import HeadwaterError
@@ -22,7 +23,7 @@ from engine.rest.client import EngineClient
 
 INTERRUPTED = 130
 
-LOCAL = {"plan": local.plan}
+LOCAL = {"plan": local.plan, "preflight": preflight}
 REMOTE = {
     "run": remote.run,
     "list": remote.list_jobs,

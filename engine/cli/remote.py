@@ -11,6 +11,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from engine.checkpoint.renames import RENAMES
 from engine.cli.table import table
 from engine.errors import ArtifactError, ConfigError, ExternalError
 from engine.rest.answers.jobs import JobSummary
@@ -62,6 +63,8 @@ def run(options: argparse.Namespace, target: Target) -> None:
     settings = dict(options.settings)
     if options.name:
         settings[NAME_SETTING] = options.name
+    if options.rename:
+        settings[RENAMES] = "; ".join(options.rename)
     program = Program(
         artifact_id=target.engine.upload(file.name, _content(file)),
         arguments=tuple(options.args),
@@ -72,7 +75,7 @@ def run(options: argparse.Namespace, target: Target) -> None:
         program=program,
         job_id=options.job_id,
         savepoint_path=options.from_savepoint,
-        allow_non_restored=options.allow_non_restored,
+        allow_non_restored=options.allow_non_restored or frozenset(options.allow_lost),
     )
     job_id = target.engine.run(request)
     start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"

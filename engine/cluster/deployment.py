@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from engine.checkpoint.renames import Renames, renames_of
 from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest
 from engine.checkpoint.stats import RestoredCheckpoint
 from engine.clock import now_ms
@@ -98,7 +99,10 @@ class Deployment:
 
     async def _read(self, folder: str) -> None:
         manifest = await asyncio.to_thread(load_manifest, folder)
-        self._restores = assign(manifest, folder, self._plan)
+        # Once only: what the job itself has stored has the new names already.
+        given = folder == self._row.restore_path
+        renames = renames_of(self._row.settings) if given else Renames()
+        self._restores = assign(manifest, folder, self._plan, renames)
         is_savepoint = manifest.kind is SnapshotKind.SAVEPOINT
         self.attempt.restored = RestoredCheckpoint(
             manifest.checkpoint_id, now_ms(), is_savepoint, folder

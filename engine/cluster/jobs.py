@@ -18,6 +18,7 @@ from pathlib import Path
 
 from engine.checkpoint.compatibility import RestoreReport, check_restore
 from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.renames import Renames, renames_of
 from engine.checkpoint.restore import check_files, load_manifest
 from engine.clock import now_ms
 from engine.cluster.artifacts import Artifacts, Built, load_plan, settings_of
@@ -110,7 +111,8 @@ class Jobs:
         path, next_id = request.savepoint_path, 1
         if path is not None:
             path = absolute(path)
-            manifest, report = await check(path, built.plan, request.allow_non_restored)
+            renames = renames_of(request.program.settings)
+            manifest, report = await check(path, built.plan, request.allow_non_restored, renames)
             report.raise_if_refused()
             next_id = manifest.checkpoint_id + 1
         life = JobLife.begin(now_ms())
@@ -149,9 +151,9 @@ class Jobs:
 
 
 async def check(
-    path: str, plan: Plan, allow_non_restored: bool | Collection[str]
+    path: str, plan: Plan, allow_non_restored: bool | Collection[str], renames: Renames
 ) -> tuple[Manifest, RestoreReport]:
     """Read a snapshot and compare it with a job. Raises RestoreError, StorageError."""
     manifest = await asyncio.to_thread(load_manifest, path)
     await asyncio.to_thread(check_files, manifest, path)
-    return manifest, check_restore(manifest, plan, allow_non_restored)
+    return manifest, check_restore(manifest, plan, allow_non_restored, renames)

@@ -10,6 +10,7 @@ import psutil
 
 from engine.checkpoint.effects import SnapshotRequest
 from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.renames import renames_of
 from engine.checkpoint.restore import load_manifest
 from engine.checkpoint.stats import CheckpointHistory
 from engine.checkpoint.storage import open_folder
@@ -210,7 +211,9 @@ class JobManagerService:
         """Say what a start from a snapshot would restore."""
         plan = await self._artifacts.plan(request.program)
         path = absolute(request.savepoint_path)
-        manifest, report = await check(path, plan, request.allow_non_restored)
+        manifest, report = await check(
+            path, plan, request.allow_non_restored, renames_of(request.program.settings)
+        )
         return Preflight(plan, manifest, report)
 
     async def dispose_savepoint(self, path: str) -> str:

@@ -41,6 +41,18 @@ class StatePlan:
     kind: str
     keys: Mapping[str, str]
     values: Mapping[str, str]
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """Of value columns that may be added: what rows of an older snapshot have there."""
+
+    @property
+    def shape(self) -> Mapping[str, object]:
+        """What of it decides whether a snapshot fits without a look."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "keys": dict(self.keys),
+            "values": dict(self.values),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +109,12 @@ class Plan:
         shape = {
             "max_parallelism": self.max_parallelism,
             "operators": [
-                [operator.uid, operator.kind, operator.type, [asdict(s) for s in operator.states]]
+                [
+                    operator.uid,
+                    operator.kind,
+                    operator.type,
+                    [state.shape for state in operator.states],
+                ]
                 for vertex in self.vertices
                 for operator in vertex.operators
             ],
@@ -173,7 +190,9 @@ def _kind(operator: AnyOperator) -> OperatorKind:
 def _state_plan(descriptor: StateDescriptor) -> StatePlan:
     keys = {name: type_name(dtype) for name, dtype in descriptor.keys.items()}
     values = {name: type_name(dtype) for name, dtype in descriptor.values.items()}
-    return StatePlan(descriptor.name, descriptor.kind.value, keys, values)
+    return StatePlan(
+        descriptor.name, descriptor.kind.value, keys, values, dict(descriptor.defaults)
+    )
 
 
 def _edge_plan(edge: JobEdge) -> EdgePlan:

@@ -306,7 +306,11 @@ def _waiting(port: int, keys: Schema, columns: Schema) -> StateDescriptor:
     others = {name: dtype for name, dtype in columns.items() if name not in keys}
     times = {EVENT_TIME: others.pop(EVENT_TIME)}
     return StateDescriptor(
-        _WAITING.format(port=port), StateKind.ROWS, dict(keys), {**times, **others}
+        _WAITING.format(port=port),
+        StateKind.ROWS,
+        dict(keys),
+        {**times, **others},
+        dict.fromkeys(others),
     )
 
 

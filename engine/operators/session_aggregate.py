@@ -125,9 +125,10 @@ class SessionAggregate(Operator):
         self.fragments = fragments
         self.partials = partials
         columns = fragments.columns
-        self._open = StateDescriptor("sessions", StateKind.RUNS, dict(keys), columns)
+        defaults = partials.defaults
+        self._open = StateDescriptor("sessions", StateKind.RUNS, dict(keys), columns, defaults)
         sliced = {**keys, _SLICE: pl.Int64()}
-        self._waiting = StateDescriptor("waiting", StateKind.RUNS, sliced, columns)
+        self._waiting = StateDescriptor("waiting", StateKind.RUNS, sliced, columns, defaults)
         self._columns = [KEY_GROUP, *keys, SLICE_END, *columns]
 
     @property

@@ -55,9 +55,13 @@ class SlicedAggregate(Operator):
         self.keys = tuple(keys)
         self.horizons = horizons
         self.partials = partials
-        self._slices = StateDescriptor("slices", StateKind.RUNS, dict(keys), partials.columns)
+        self._slices = StateDescriptor(
+            "slices", StateKind.RUNS, dict(keys), partials.columns, partials.defaults
+        )
         marked = {**keys, COUNTS_FROM: pl.Int64()}
-        self._stragglers = StateDescriptor("stragglers", StateKind.RUNS, marked, partials.columns)
+        self._stragglers = StateDescriptor(
+            "stragglers", StateKind.RUNS, marked, partials.columns, partials.defaults
+        )
 
     @property
     def states(self) -> Sequence[StateDescriptor]:

@@ -43,7 +43,9 @@ class WindowAggregate(Operator):
         self.keys = tuple(keys)
         self.window = window
         self.partials = partials
-        self._slices = StateDescriptor("slices", StateKind.RUNS, dict(keys), partials.columns)
+        self._slices = StateDescriptor(
+            "slices", StateKind.RUNS, dict(keys), partials.columns, partials.defaults
+        )
 
     @property
     def states(self) -> Sequence[StateDescriptor]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import polars as pl
@@ -55,6 +55,9 @@ class StateDescriptor:
     keys: Mapping[str, pl.DataType]
     """Key columns; none for a state that is the same on all subtasks: broadcast state."""
     values: Mapping[str, pl.DataType]
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    """What rows of an older snapshot have in value columns that it did not know, as plain JSON. A
+    column that is not here cannot be added to a state."""
 
     @property
     def is_broadcast(self) -> bool:

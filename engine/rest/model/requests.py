@@ -38,7 +38,7 @@ class RunRequest:
     """32 hex digits chosen by the client, so that a repeated request cannot start it twice."""
     savepoint_path: str | None = None
     allow_non_restored: bool | frozenset[str] = frozenset()
-    """State that may be lost: of the operators with these uids, or True for any."""
+    """State that may be lost: of operators (by uid) or single states (uid/state); True for any."""
     claim: ClaimMode = ClaimMode.NO_CLAIM
 
 

@@ -50,6 +50,7 @@ def _row(row: RestoreRow) -> dict[str, object]:
         "stored": row.stored,
         "wanted": row.wanted,
         "rows": row.rows,
+        "size_bytes": row.size_bytes,
         "allowed": row.allowed,
     }
 

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
 from engine.cli import main
-from engine.elements import SnapshotKind
+from engine.elements import MIN_TIME, SnapshotKind
+from engine.state.contract import StateKind
 from engine.testing import fake_values as values
+from engine.version import VERSION
 
 JOB_FILE = """
 import sys
@@ -122,3 +125,34 @@ def test_a_folder_that_is_no_snapshot_is_one_sentence(
     error = capsys.readouterr().err
     assert "is not a snapshot: it has no _metadata" in error
     assert error.count("\n") == 1
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    """A savepoint of another job, whose state `slices` of `by-carrier` has no rows."""
+    kept = StateEntry("slices", StateKind.RUNS, {"carrier": "String"}, {"n": "Int64"})
+    operators = (
+        OperatorEntry("by-carrier", "by carrier", "v", 1, 128, MIN_TIME, (kept,)),
+        OperatorEntry("old", "old", "w", 1, 128, MIN_TIME, (kept,)),
+    )
+    manifest = Manifest("f" * 32, "other", "hash", 7, SnapshotKind.SAVEPOINT, 0, VERSION, operators)
+    folder = tmp_path / "savepoint"
+    folder.mkdir()
+    (folder / "_metadata").write_bytes(manifest.dump())
+    return str(folder)
+
+
+def test_preflight_says_what_would_be_restored(
+    file: str, other: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["preflight", file, "-s", other, "--rename", "by-carrier=daily"]
+    assert main([*asked, "--allow-lost", "old", "--", "by-day"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["operator", "state", "outcome", "rows", "bytes"]
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["rows", "new", "0"],
+        ["daily", "slices", "restored"],
+        ["old", "dropped", "0"],
+    ]
+    assert main([*asked, "--", "by-day"]) == 1
+    assert "operator 'old': is in the snapshot and not in the job" in capsys.readouterr().err
