@@ -6,8 +6,8 @@
 
 Shapes   every state has one canonical table, the same for all backends: what snapshots hold.
          (key_group: UInt16, <key columns>, [slice_end: Int64 µs,] <value columns>), sorted.
-         The value columns of a list begin with `index`, those of a map with `map_key`, and those of
-         rows with `event_time`.
+         The value columns of a list begin with `index`, those of a map with `map_key`, those of
+         rows with `event_time`, and those of frames with `row.index`.
 Cost     `freeze` copies references, never rows.
 """
 
@@ -25,6 +25,7 @@ from engine.keygroups import KeyGroupRange
 SLICE_END = "slice_end"
 INDEX = "index"
 MAP_KEY = "map_key"
+ROW_INDEX = "row.index"
 VALUE = "value"
 TIME = "time"
 
@@ -42,6 +43,8 @@ class StateKind(StrEnum):
     """A set of times per key: one row per timer."""
     ROWS = "rows"
     """Rows that wait for event time: in order of their time, then of their arrival."""
+    FRAMES = "frames"
+    """Many rows per key, in order, kept as columns: a table like that of a list."""
     RUNS = "runs"
     """Immutable columnar runs of mergeable partials per slice of event time: windows."""
 

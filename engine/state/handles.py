@@ -85,6 +85,22 @@ class RowsHandle(ABC):
         """
 
 
+class FramesHandle(ABC):
+    """Many rows per key, in the order in which they were added, as frames of the value columns."""
+
+    @abstractmethod
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Sequence[pl.DataFrame]]:
+        """The frames of those keys that have rows, in order."""
+
+    @abstractmethod
+    def append_many(self, rows: Mapping[Key, Sequence[pl.DataFrame]]) -> None:
+        """Add frames behind those that keys have; empty ones are ignored."""
+
+    @abstractmethod
+    def remove_many(self, keys: Iterable[Key]) -> None:
+        """Forget the rows of keys."""
+
+
 class RunsHandle(ABC):
     """Immutable runs of partials: rows (key_group, keys…, slice_end, values…) per slice."""
 

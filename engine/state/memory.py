@@ -15,6 +15,7 @@ from engine.elements import KEY_GROUP
 from engine.errors import InternalError, RestoreError
 from engine.keygroups import KeyGroupRange
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
+from engine.state.frames import MemoryFrames
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.state.runs import MemoryRuns
 from engine.state.schema import table_schema, type_name
@@ -75,7 +76,7 @@ class FrozenValues(FrozenState):
         return table_of(self.descriptor, self._values.items())
 
 
-_Handle = MemoryValues | MemoryRuns | MemoryTimers | MemoryRows
+_Handle = MemoryValues | MemoryRuns | MemoryTimers | MemoryRows | MemoryFrames
 
 
 class MemoryBackend(StateBackend):
@@ -108,6 +109,8 @@ class MemoryBackend(StateBackend):
                 return MemoryTimers(descriptor)
             case StateKind.ROWS:
                 return MemoryRows(descriptor)
+            case StateKind.FRAMES:
+                return MemoryFrames(descriptor)
             case _:
                 return MemoryValues(descriptor)
 
@@ -119,7 +122,7 @@ class MemoryBackend(StateBackend):
         """Add the rows of a canonical table whose key groups are ours."""
         ours = owned_rows(descriptor, table, self.key_groups)
         handle = self.state(descriptor)
-        if isinstance(handle, MemoryValues | MemoryTimers):
+        if isinstance(handle, MemoryValues | MemoryTimers | MemoryFrames):
             handle.load(ours)
         else:
             handle.append(ours)

@@ -28,6 +28,7 @@ from engine.keygroups import KeyGroupRange, key_groups
 from engine.state.contract import (
     INDEX,
     MAP_KEY,
+    ROW_INDEX,
     SLICE_END,
     TIME,
     VALUE,
@@ -35,7 +36,15 @@ from engine.state.contract import (
     StateDescriptor,
     StateKind,
 )
-from engine.state.handles import DELETED, Key, RowsHandle, RunsHandle, TimersHandle, ValueHandle
+from engine.state.handles import (
+    DELETED,
+    FramesHandle,
+    Key,
+    RowsHandle,
+    RunsHandle,
+    TimersHandle,
+    ValueHandle,
+)
 from engine.state.schema import table_schema
 
 Make = Callable[[KeyGroupRange], StateBackend]
@@ -130,6 +139,7 @@ def check_state_backend(
         _check_values(make, restore_with or make, random)
         _check_timers(make, restore_with or make, random)
         _check_rows(make, restore_with or make, random)
+        _check_frames(make, restore_with or make, random)
     _check_runs(make, restore_with or make)
     _check_broadcast(make, restore_with or make)
     _check_names(make)
@@ -241,6 +251,38 @@ def _check_rows(make: Make, restore_with: Make, random: Random) -> None:
         _assert_equal(taken.select(wanted.columns), wanted, "rows that left")
     wanted = frame.sort(KEY_GROUP, *_KEYS, EVENT_TIME, maintain_order=True)
     _assert_equal(table, wanted, "frozen rows")
+    _check_halves(restore_with, descriptor, table)
+
+
+def _check_frames(make: Make, restore_with: Make, random: Random) -> None:
+    values = {ROW_INDEX: pl.Int64(), "n": pl.Int64(), "tags": pl.List(pl.String())}
+    descriptor = StateDescriptor("frames", StateKind.FRAMES, _KEYS, values)
+    columns = {name: dtype for name, dtype in values.items() if name != ROW_INDEX}
+    keys = _some_keys(descriptor, random)[:4]
+    model: dict[Key, list[tuple[Any, ...]]] = {}
+    with closing(make(ALL)) as backend:
+        handle = cast("FramesHandle", backend.state(descriptor))
+        for step in range(STEPS * 3):
+            key = random.choice(keys)
+            if random.random() < 0.05:
+                handle.remove_many([key])
+                model.pop(key, None)
+            else:
+                rows = [(step, ["x"] * number) for number in range(random.randrange(4))]
+                handle.append_many({key: [pl.DataFrame(rows, columns, orient="row")]})
+                model[key] = [*model.get(key, []), *rows]
+        [frozen] = backend.freeze()
+        held = handle.get_many(keys)
+        found = {
+            key: [row for each in frames for row in each.rows()] for key, frames in held.items()
+        }
+        assert found == {key: rows for key, rows in model.items() if rows}, "frames lost rows"
+        handle.remove_many(keys)
+        assert handle.get_many(keys) == {}, "frames stayed that were removed"
+        table = frozen.table()
+    rows = [(*key, at, *row) for key, held in model.items() for at, row in enumerate(held)]
+    wanted = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
+    _assert_equal(table, wanted.sort(KEY_GROUP, *_KEYS, ROW_INDEX), "frozen frames")
     _check_halves(restore_with, descriptor, table)
 
 

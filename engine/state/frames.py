@@ -1,0 +1,115 @@
+"""Rows per key in memory: frames by reference, put together when they are read or are many.
+
+    append_many ──▶ key ──▶ [frame, frame, …]      small frames of one key become one
+    freeze ──▶ the same frames, by reference
+
+Cost     adding a frame to a key copies nothing; a row is copied about log8(rows of its key) times
+         in its life. Freezing copies one reference per key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from engine.elements import KEY_GROUP
+from engine.state.contract import ROW_INDEX, FrozenState, StateDescriptor
+from engine.state.handles import FramesHandle, Key
+from engine.state.schema import table_schema
+
+_FAN_OUT = 8
+"""So many frames of one size class become one of the next: few copies, and few frames to read."""
+
+_Frames = tuple[pl.DataFrame, ...]
+
+
+class MemoryFrames(FramesHandle):
+    """The rows of each key, in a dict."""
+
+    def __init__(self, descriptor: StateDescriptor) -> None:
+        self._descriptor = descriptor
+        self._columns = [name for name in descriptor.values if name != ROW_INDEX]
+        self._frames: dict[Key, _Frames] = {}
+
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Sequence[pl.DataFrame]]:
+        """The frames of those keys that have rows."""
+        return {key: self._frames[key] for key in keys if key in self._frames}
+
+    def append_many(self, rows: Mapping[Key, Sequence[pl.DataFrame]]) -> None:
+        """Add frames to what keys have."""
+        for key, frames in rows.items():
+            held = self._frames.get(key, ())
+            for frame in frames:
+                if frame.height:
+                    held = _compacted((*held, frame.select(self._columns)))
+            if held:
+                self._frames[key] = held
+
+    def remove_many(self, keys: Iterable[Key]) -> None:
+        """Forget the rows of keys."""
+        for key in keys:
+            self._frames.pop(key, None)
+
+    def load(self, table: pl.DataFrame) -> None:
+        """Add rows of a canonical table, or of the next part of one."""
+        if table.is_empty():
+            return
+        keys = table.select(KEY_GROUP, *self._descriptor.keys)
+        rows = table.select(self._columns)
+        begins = pl.any_horizontal(
+            pl.col(name).ne_missing(pl.col(name).shift()) for name in keys.columns
+        )
+        starts = np.flatnonzero(keys.select(begins).to_series().to_numpy()).tolist()
+        for start, stop in pairwise([*starts, table.height]):
+            key = keys.row(start)
+            self._frames[key] = (*self._frames.get(key, ()), rows.slice(start, stop - start))
+
+    def freeze(self) -> FrozenState:
+        """References to all frames."""
+        return FrozenFrames(self._descriptor, self._frames.copy())
+
+
+class FrozenFrames(FrozenState):
+    """The rows of one subtask's keys as they were at a barrier."""
+
+    def __init__(self, descriptor: StateDescriptor, frames: Mapping[Key, _Frames]) -> None:
+        self.descriptor = descriptor
+        self._frames = frames
+
+    def table(self) -> pl.DataFrame:
+        """The canonical table, sorted by key group, keys and index."""
+        schema = table_schema(self.descriptor)
+        if not self._frames:
+            return pl.DataFrame(schema=schema)
+        names = [KEY_GROUP, *self.descriptor.keys]
+        keys = pl.DataFrame(
+            list(self._frames), {name: schema[name] for name in names}, orient="row"
+        )
+        heights = np.array([sum(frame.height for frame in held) for held in self._frames.values()])
+        starts = np.repeat(np.cumsum(heights) - heights, heights)
+        index = np.arange(heights.sum()) - starts
+        rows = pl.concat(frame for held in self._frames.values() for frame in held)
+        columns = [
+            *keys[np.repeat(np.arange(len(heights)), heights)],
+            pl.Series(ROW_INDEX, index),
+            *rows,
+        ]
+        return pl.DataFrame(columns).select(list(schema)).sort(*names, ROW_INDEX)
+
+
+def _compacted(frames: _Frames) -> _Frames:
+    """The same rows, with the last frames made one when there are many of their size."""
+    level = _level(frames[-1])
+    small = 0
+    while small < len(frames) and _level(frames[-1 - small]) <= level:
+        small += 1
+    if small < _FAN_OUT:
+        return frames
+    return (*frames[:-small], pl.concat(frames[-small:], rechunk=True))
+
+
+def _level(frame: pl.DataFrame) -> int:
+    return (frame.height.bit_length() - 1) // 3
