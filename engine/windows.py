@@ -4,6 +4,7 @@
     sliding      [0, 10) [5, 15) [10, 20)      rows are kept once, per slice; windows share slices
     cumulative   [0, 5) [0, 10) [0, 15) | [15, 20) [15, 30) …
     session      as long as rows of the key come less than a gap apart
+    global       all rows of the key, until a trigger says so
 
 Units    sizes and offsets are given as text, timedelta or microseconds; ends are microseconds UTC.
 Shapes   a window covers [start, end). Its slices are the finest pieces that aggregates are kept
@@ -180,6 +181,23 @@ class Session:
 
     def __str__(self) -> str:
         return f"session {format_duration(self.gap)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Global:
+    """All of time: one window per key, without an end."""
+
+    def __str__(self) -> str:
+        return "global"
+
+
+def global_() -> Global:
+    """One window per key that takes all rows; a trigger says when it gives results.
+
+    >>> str(global_())
+    'global'
+    """
+    return Global()
 
 
 def session(gap: Duration) -> Session:

@@ -37,7 +37,7 @@ from engine.functions.context import FunctionContext
 from engine.functions.states import State
 from engine.state.schema import TypeLike
 
-F = TypeVar("F", bound="StatefulFunction")
+F = TypeVar("F")
 
 Row = dict[str, Any]
 Rows = Iterable[Row] | None
@@ -113,7 +113,7 @@ def has_processing_timers(function: StatefulFunction) -> bool:
     return type(function).on_processing_timer is not StatefulFunction.on_processing_timer
 
 
-def states_of(function: StatefulFunction) -> Mapping[str, State]:
+def states_of(function: object) -> Mapping[str, State]:
     """The states that a function declares, by attribute name, sorted."""
     owners = [*reversed(type(function).__mro__), function]
     found = {
