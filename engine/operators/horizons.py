@@ -112,6 +112,11 @@ def horizons(
     >>> str(horizons(tumbling("1m"), "1h", every="10m"))
     'tumbling 1m, 1h late, again each 10m'
     """
+    return Horizons(window, *updates(allowed, every))
+
+
+def updates(allowed: Duration, every: Duration | None) -> tuple[Micros, Micros]:
+    """How late rows may be, and how often they fire windows again, in µs. Raises GraphError."""
     allowed_us = parse_duration(allowed, "allowed lateness")
     every_us = allowed_us if every is None else parse_duration(every, "every of allowed lateness")
     if allowed_us < 0:
@@ -123,4 +128,4 @@ def horizons(
             "pass e.g. allowed_lateness('1h', every='10m')"
         )
         raise GraphError(msg)
-    return Horizons(window, allowed_us, every_us if allowed_us else Micros(0))
+    return allowed_us, every_us if allowed_us else Micros(0)

@@ -1,0 +1,169 @@
+"""Folds: windows whose result is made row by row, with what an author wrote.
+
+    reduce      two rows ──▶ one row
+    aggregate   accumulator, row ──add──▶ accumulator ──result──▶ columns
+
+Order    rows are added in the order of their turns, and the accumulators of sessions that become
+         one are merged in the order of their starts: so not even a sum of floats depends on the
+         parallelism or the batches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import polars as pl
+
+from engine.aggregates import AggregateFunction
+from engine.elements import EVENT_TIME
+from engine.errors import FunctionError, UserError
+from engine.operators.expressions import raised, shortened
+from engine.state.schema import as_type
+from engine.state.values import storing
+
+Row = Mapping[str, Any]
+Schema = Mapping[str, pl.DataType]
+
+Folding = tuple[int, tuple[Any, ...]]
+"""The latest event time, and the fields of an accumulator, as a snapshot gives them back."""
+
+
+class Fold(ABC):
+    """How rows become one accumulator, and that a result."""
+
+    columns: Schema
+    """Fields of the accumulator."""
+    result_types: Schema
+    """Columns of the result."""
+    step: str
+    """The operator, for messages."""
+
+    def seen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The columns that the author's function sees."""
+        return rows
+
+    @abstractmethod
+    def added(self, held: Folding | None, row: Row, time: int) -> Folding:
+        """With one row more."""
+
+    @abstractmethod
+    def merged(self, held: Sequence[Folding]) -> Folding:
+        """Of several accumulators, in order."""
+
+    @abstractmethod
+    def result(self, held: Folding) -> Row:
+        """The columns of the result."""
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What the author's function gives. Raises FunctionError with what it was given."""
+        try:
+            return function(*given)
+        except UserError:
+            raise
+        except Exception as error:
+            shown = ", ".join(shortened(each, 120) for each in given)
+            msg = f"{self.step} {raised(error)}: given {shown}; fix the function"
+            raise FunctionError(msg) from error
+
+    def stored(self, fields: Any) -> tuple[Any, ...]:
+        """The fields, as a snapshot would give them back. Raises FunctionError."""
+        if not isinstance(fields, Mapping) or not fields.keys() <= self.columns.keys():
+            msg = (
+                f"{self.step} gave {shortened(fields)}, which are not the fields "
+                f"{', '.join(self.columns)}; give a dict of them"
+            )
+            raise FunctionError(msg)
+        return tuple(self._value(name, fields.get(name)) for name in self.columns)
+
+    def _value(self, name: str, value: Any) -> Any:
+        dtype = self.columns[name]
+        try:
+            return storing(dtype)(value)
+        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+            msg = f"{self.step} gave {name} = {shortened(value)}, which is not {dtype}; convert it"
+            raise FunctionError(msg) from error
+
+    def fields(self, held: Folding) -> dict[str, Any]:
+        """The fields by name."""
+        return dict(zip(self.columns, held[1], strict=True))
+
+
+class Reduced(Fold):
+    """Two rows to one, of the same columns."""
+
+    def __init__(
+        self, function: Callable[[Row, Row], Row], label: str, keys: Schema, schema: Schema
+    ) -> None:
+        self.function = function
+        self.step = f"reduce {label!r}"
+        self.columns = {
+            name: dtype for name, dtype in schema.items() if name not in (*keys, EVENT_TIME)
+        }
+        self.result_types = self.columns
+
+    def seen(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows without their keys, which are the same for all."""
+        times = [EVENT_TIME] if EVENT_TIME in rows.columns else []
+        return rows.select([*self.columns, *times])
+
+    def added(self, held: Folding | None, row: Row, time: int) -> Folding:
+        """The first row, or a new one of both."""
+        own = {name: row[name] for name in self.columns}
+        if held is None:
+            return time, self.stored(own)
+        made = self.call(self.function, self.fields(held), own)
+        return max(held[0], time), self.stored(made)
+
+    def merged(self, held: Sequence[Folding]) -> Folding:
+        """One row of several."""
+        return reduce(lambda one, other: self.added(one, self.fields(other), other[0]), held)
+
+    def result(self, held: Folding) -> Row:
+        """The row."""
+        return self.fields(held)
+
+
+class Aggregated(Fold):
+    """With a function that adds, merges and gives a result."""
+
+    def __init__(self, function: AggregateFunction, label: str, result_types: Schema) -> None:
+        """`result_types`: one column of the function's result, or the columns of its dicts."""
+        self.function = function
+        self.step = f"aggregate {label!r}"
+        self.columns = {name: as_type(dtype) for name, dtype in function.fields.items()}
+        self.result_types = dict(result_types)
+
+    def added(self, held: Folding | None, row: Row, time: int) -> Folding:
+        """With one row more."""
+        fields = self.call(self.function.create) if held is None else self.fields(held)
+        made = self.call(self.function.add, fields, row)
+        return time if held is None else max(held[0], time), self.stored(made)
+
+    def merged(self, held: Sequence[Folding]) -> Folding:
+        """One accumulator of several."""
+
+        def both(one: Folding, other: Folding) -> Folding:
+            made = self.call(self.function.merge, self.fields(one), self.fields(other))
+            return max(one[0], other[0]), self.stored(made)
+
+        return reduce(both, held)
+
+    def result(self, held: Folding) -> Row:
+        """The columns of the result."""
+        made = self.call(self.function.result, self.fields(held))
+        if isinstance(made, Mapping):
+            unknown = [name for name in made if name not in self.result_types]
+            if not unknown:
+                return made
+            msg = (
+                f"{self.step} gave unknown columns {', '.join(map(str, unknown))}: promised "
+                f"{', '.join(self.result_types)}; pass schema={{…}}"
+            )
+            raise FunctionError(msg)
+        if len(self.result_types) > 1:
+            msg = f"{self.step} gave {shortened(made)}; give a dict of its columns"
+            raise FunctionError(msg)
+        return {next(iter(self.result_types)): made}
