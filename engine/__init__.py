@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine import aggregates as agg
+    from engine import evictors, triggers, windows
     from engine.functions import (
         AggregateFunction,
         AggregatingState,
@@ -48,7 +49,9 @@ __all__ = [
     "ValueState",
     "agg",
     "bounded_out_of_orderness",
+    "evictors",
     "monotonic",
+    "triggers",
     "windows",
 ]
 
@@ -70,7 +73,12 @@ _HOMES = {
     "bounded_out_of_orderness": "engine.watermarks",
     "monotonic": "engine.watermarks",
 }
-_MODULES = {"agg": "engine.aggregates", "windows": "engine.windows"}
+_MODULES = {
+    "agg": "engine.aggregates",
+    "evictors": "engine.evictors",
+    "triggers": "engine.triggers",
+    "windows": "engine.windows",
+}
 
 
 def __getattr__(name: str) -> object:

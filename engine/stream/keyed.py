@@ -21,12 +21,13 @@ from engine.functions.map_with_state import (
 from engine.graph.logical import Input
 from engine.operators.key_by import KeyBy
 from engine.operators.keyed_process import CoProcess, KeyedProcess
+from engine.operators.window_rows import AnyWindow
 from engine.state.schema import TypeLike
 from engine.stream.broadcast import BroadcastConnectedStreams, BroadcastStream
 from engine.stream.functions import checked_use, with_sides
 from engine.stream.stream import Stream
 from engine.stream.windowed import WindowedStream
-from engine.windows import Session, SlicedWindows
+from engine.windows import Global
 
 
 class KeyedStream:
@@ -41,15 +42,15 @@ class KeyedStream:
         """The key columns with their types."""
         return {key: self.stream.schema[key] for key in self.keys}
 
-    def window(self, window: SlicedWindows | Session) -> WindowedStream:
-        """Gather the rows of each key in windows of event time."""
-        if EVENT_TIME not in self.stream.schema:
+    def window(self, window: AnyWindow) -> WindowedStream:
+        """Gather the rows of each key in windows of event time, or in a global one."""
+        if EVENT_TIME not in self.stream.schema and not isinstance(window, Global):
             msg = (
                 f"window {window} needs event time, which the stream does not have; "
                 "pass watermarks=… to env.source, e.g. bounded_out_of_orderness('1s', 'time')"
             )
             raise GraphError(msg)
-        return WindowedStream(self.stream, self.key_types, window)
+        return WindowedStream(self, window)
 
     @overload
     def connect(self, other: KeyedStream) -> ConnectedStreams: ...

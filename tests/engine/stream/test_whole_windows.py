@@ -102,9 +102,9 @@ def by_person():
     return env.source(source, watermarks=hw.monotonic(column="at")).key_by("who")
 
 
-def test_sessions_take_no_allowed_lateness():
-    with pytest.raises(GraphError, match="window session 1m takes no allowed lateness"):
-        by_person().window(windows.session("1m")).allowed_lateness("1h")
+def test_a_global_window_takes_no_allowed_lateness():
+    with pytest.raises(GraphError, match="window global takes no allowed lateness"):
+        by_person().window(windows.global_()).allowed_lateness("1h")
 
 
 def test_a_window_says_what_it_is_in_the_plan():
