@@ -9,7 +9,7 @@
 Guarantee  canonical tables are those of the memory backend: a job may change its backend at any
            restore. The folder holds nothing that must survive: it dies with its process.
 Cost     a snapshot is full. Freezing flushes what was written since the last one: some 40 ms. A
-         list or map is one value. Timers, waiting rows, frames and the runs of windows stay in memory.
+         list or map is one value. Timers, and the rows and runs of windows, stay in memory.
 Source   not `Rdict.snapshot()`: its iterators show what was written later (rocksdict 0.3.29).
 """
 
