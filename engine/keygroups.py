@@ -101,16 +101,21 @@ def key_groups(frame: pl.DataFrame, keys: Sequence[str], max_parallelism: int) -
     mixed = np.full(frame.height, _SEED, dtype=np.uint64)
     for key in keys:
         column = frame.get_column(key)
-        if column.null_count():
-            msg = (
-                f"key column {key!r} is null in {column.null_count()} of {frame.height} rows; "
-                "fill or filter nulls before key_by"
-            )
-            raise FunctionError(msg)
+        refuse_nulls(column)
         # The rotation keeps (a, b) and (b, a) apart.
         mixed = _mix((mixed << np.uint64(7) | mixed >> np.uint64(57)) ^ _mix(_words(column)))
     groups = (mixed % np.uint64(max_parallelism)).astype(np.uint16)
     return pl.Series(KEY_GROUP, groups, dtype=pl.UInt16)
+
+
+def refuse_nulls(key: pl.Series) -> None:
+    """Raise FunctionError when some row has no key."""
+    if key.null_count():
+        msg = (
+            f"key column {key.name!r} is null in {key.null_count()} of {len(key)} rows; "
+            "fill or filter nulls before key_by"
+        )
+        raise FunctionError(msg)
 
 
 def may_be_key(dtype: pl.DataType) -> bool:

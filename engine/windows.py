@@ -44,6 +44,13 @@ class SlicedWindows(ABC):
     def anchor(self) -> Micros:
         """The end of some window."""
 
+    @property
+    @abstractmethod
+    def grid(self) -> tuple[int, int, int]:
+        """Where slices end: at each multiple of a step after an offset, and a part of a step later,
+        unless that is 0.
+        """
+
     @abstractmethod
     def slice_ends(self, event_times: Times) -> Times:
         """The ends of the slices that rows fall in."""
@@ -78,6 +85,11 @@ class Tumbling(SlicedWindows):
         """The end of some window."""
         return self.offset
 
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Where slices end."""
+        return (self.size, self.offset, 0)
+
     def slice_ends(self, event_times: Times) -> Times:
         """The ends of the slices that rows fall in."""
         return _floor(event_times, self.size, self.offset) + np.int64(self.size)
@@ -111,6 +123,11 @@ class Sliding(SlicedWindows):
     def anchor(self) -> Micros:
         """The end of some window."""
         return Micros(self.offset + self.size)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Where slices end."""
+        return (self.slide, self.offset, self.size % self.slide)
 
     def slice_ends(self, event_times: Times) -> Times:
         """Each slide is one slice; or two, when a window ends in the middle of it."""
@@ -151,6 +168,11 @@ class Cumulative(SlicedWindows):
     def anchor(self) -> Micros:
         """The end of some window."""
         return self.offset
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Where slices end."""
+        return (self.growth, self.offset, 0)
 
     def slice_ends(self, event_times: Times) -> Times:
         """The ends of the slices that rows fall in."""

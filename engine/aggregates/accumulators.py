@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from engine.aggregates import exact
+from engine.aggregates.cells import Cells, CountCells, ExactSumCells, ExtremeCells, WholeSumCells
 
 _LIMBS = ("0", "1", "2", "3")
 
@@ -63,6 +64,10 @@ class Accumulator(ABC):
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
 
+    def cells(self) -> Sequence[Cells] | None:
+        """Empty cells that give the partial columns one after the other; None: not kept so."""
+        return None
+
 
 class Count(Accumulator):
     """How many values are not null."""
@@ -85,6 +90,10 @@ class Count(Accumulator):
     def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
         """The same with the other sign."""
         return [-frame.get_column(self.name)]
+
+    def cells(self) -> Sequence[Cells] | None:
+        """One array of cells."""
+        return [CountCells(self.name)]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
@@ -111,6 +120,10 @@ class WholeSum(Accumulator):
     def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
         """The same with the other sign."""
         return [-frame.get_column(self.name)]
+
+    def cells(self) -> Sequence[Cells] | None:
+        """One array of cells."""
+        return [WholeSumCells(self.name)]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
@@ -166,6 +179,10 @@ class ExactSum(Accumulator):
         limbs = [frame.get_column(limb) for limb in self._limbs]
         return exact.whole(limbs, frame.get_column(self._special), frame.get_column(self._rest))
 
+    def cells(self) -> Sequence[Cells] | None:
+        """One array of cells."""
+        return [ExactSumCells(list(self.columns))]
+
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         limbs = [frame.get_column(limb) for limb in self._limbs]
@@ -202,6 +219,11 @@ class Mean(Accumulator):
         """Those of the sum, then the count."""
         return negated_parts((self._sum, self._count), frame)
 
+    def cells(self) -> Sequence[Cells] | None:
+        """Those of the sum, then of the count."""
+        total, count = self._sum.cells(), self._count.cells()
+        return None if total is None or count is None else [*total, *count]
+
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
         count = self._count.result(frame)
@@ -231,6 +253,14 @@ class Extreme(Accumulator):
         """Aggregations that merge the partial columns of a group."""
         column = pl.col(self.name)
         return [column.max() if self._largest else column.min()]
+
+    def cells(self) -> Sequence[Cells] | None:
+        """One array of cells, when all values are floats or integers of 64 bits inside."""
+        whole = self._dtype.is_signed_integer() or self._dtype.is_temporal()
+        unsigned = self._dtype in (pl.UInt8, pl.UInt16, pl.UInt32)
+        if self._dtype == pl.Int128 or not (whole or unsigned or self._dtype.is_float()):
+            return None
+        return [ExtremeCells(self.name, self._dtype, largest=self._largest)]
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""

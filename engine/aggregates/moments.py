@@ -20,6 +20,7 @@ import polars as pl
 
 from engine.aggregates import exact
 from engine.aggregates.accumulators import Accumulator, Count, ExactSum, negated_parts
+from engine.aggregates.cells import Cells
 
 _SPLITTER = 2.0**27 + 1
 _SMALLEST, _LARGEST = 2.0**-20, 2.0**500
@@ -51,6 +52,10 @@ class SquareSum(ExactSum):
         if odd.any():
             parts[-1] = exact.with_squares(parts[-1], numbers, np.flatnonzero(odd).tolist())
         return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
+
+    def cells(self) -> Sequence[Cells] | None:
+        """None that square."""
+        return None
 
 
 class Variance(Accumulator):

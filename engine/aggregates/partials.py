@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from engine.aggregates.accumulators import Accumulator, negated_parts
+from engine.aggregates.cells import Cells
 
 ROWS = "partial.rows"
 """How many rows a fresh partial stands for: travels over the shuffle, is not kept in state."""
@@ -74,7 +75,7 @@ class Partials:
 
         `also`: more columns that rows of one partial agree in.
         """
-        values = self._values(frame)
+        values = self.values(frame)
         lifted = [
             column
             for name, accumulator in self._accumulators.items()
@@ -105,6 +106,13 @@ class Partials:
             found[accumulator.negated(empty) is None][name] = accumulator
         return found
 
+    def cells(self) -> Mapping[str, Sequence[Cells]] | None:
+        """Empty cells of each accumulator; None when some accumulator has none."""
+        made = {name: each.cells() for name, each in self._accumulators.items()}
+        if any(cells is None for cells in made.values()):
+            return None
+        return {name: cells for name, cells in made.items() if cells is not None}
+
     def results(self, frame: pl.DataFrame) -> list[pl.Series]:
         """One column of values per aggregate."""
         return [accumulator.result(frame) for accumulator in self._accumulators.values()]
@@ -114,7 +122,7 @@ class Partials:
         empty = pl.DataFrame(schema=dict(self.columns))
         return {column.name: column.dtype for column in self.results(empty)}
 
-    def _values(self, frame: pl.DataFrame) -> Mapping[str, pl.Series]:
+    def values(self, frame: pl.DataFrame) -> Mapping[str, pl.Series]:
         """What each aggregate is taken of, per row."""
         values = {name: frame.get_column(column) for name, column in self._plain.items()}
         for name, literal in self._literal.items():

@@ -2,7 +2,8 @@
 
 An operator has no clock, thread, socket, file or state of its own; whatever must survive lives in
 `ctx.state(...)`, and the runtime snapshots it between two calls. An operator object is pickled into
-the job graph and copied for each subtask, so its attributes are settings.
+the job graph and copied for each subtask, so its attributes are settings, and what it gathers from
+several batches before it emits: `flush` empties its hands before a snapshot, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -78,6 +79,14 @@ class Operator(ABC):
         """Event time has reached `time`; called before the watermark goes downstream.
 
         The last call has MAX_TIME, at the end of input or when a job is drained.
+        """
+        return
+
+    def flush(self, ctx: Context) -> None:
+        """Emit what was gathered and held back, if anything.
+
+        Called in topological order before operators are frozen and the barrier goes downstream; and
+        before idleness does, because others may then go past the event time of what is held.
         """
         return
 

@@ -1,15 +1,17 @@
 """Partial aggregate: the half of a window aggregate that runs before the shuffle.
 
-    rows of a batch --slice by event time, group--> one partial per (key, slice) --> hash edge
+    rows of batches --slice by event time, gather--> one partial per (key, slice) --> hash edge
 
+Gathers  over batches, until the watermark passes the slice, a barrier or idleness comes, or there
+         is much; where an aggregate has no cells, and for stragglers, over each batch.
 Shapes   in   rows with `event_time`
          out  (key_group, keys…, [partial.from,] slice_end, <partials>, partial.rows); the optional
               column when some row counts later than its first window fires; late rows under "late"
 Late     a row is late when its own split's watermark had reached the end of its last window and
          the allowed lateness, or when this operator's had, which differs only after a split was
          idle.
-Cost     what crosses the shuffle is one row per key and slice of a batch, so a hot key costs no
-         more than another.
+Cost     what crosses the shuffle is one row per key and slice, so a hot key costs no more than
+         another.
 """
 
 from __future__ import annotations
@@ -21,12 +23,14 @@ import numpy as np
 import polars as pl
 
 from engine.aggregates import Partials
+from engine.aggregates.cells import Flags
 from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import short_row
 from engine.operators.horizons import Horizons
+from engine.operators.panes import Panes
 from engine.state.contract import SLICE_END
 from engine.windows import Times
 
@@ -41,7 +45,7 @@ LATE_ROWS = "numLateRecordsDropped"
 
 
 class PartialAggregate(Operator):
-    """Gathers rows of one batch per key and slice."""
+    """Gathers rows per key and slice."""
 
     name: ClassVar[str] = "partial_aggregate"
 
@@ -49,9 +53,42 @@ class PartialAggregate(Operator):
         self.keys = tuple(keys)
         self.horizons = horizons
         self.partials = partials
+        self._panes: Panes | None = None
+
+    def open(self, ctx: Context) -> None:
+        """Gather over batches, if all aggregates can be kept in cells."""
+        cells, grid = self.partials.cells(), self.horizons.window.grid
+        if cells is not None:
+            self._panes = Panes(self.keys, grid, cells, ctx.max_parallelism, ctx.emit)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Set late rows aside, and gather the others per key and slice."""
+        if self._panes is None:
+            self._by_batch(frame, ctx)
+            return
+        values = computed(self.partials, frame)
+        apart = _either(self._panes.outside(values), _behind(frame))
+        usual = frame
+        if apart is not None:
+            usual = frame.filter(~apart)
+            values = {name: column.filter(~apart) for name, column in values.items()}
+        if not usual.height or not self._panes.add(usual, values, ctx.watermark):
+            self._by_batch(frame, ctx)
+        elif apart is not None:
+            self._by_batch(frame.filter(apart), ctx)
+
+    def on_watermark(self, time: Micros, ctx: Context) -> None:
+        """Send on what windows that fire now are made of."""
+        if self._panes is not None:
+            self._panes.flush_until(time)
+
+    def flush(self, ctx: Context) -> None:
+        """Send everything on."""
+        if self._panes is not None:
+            self._panes.flush()
+
+    def _by_batch(self, frame: pl.DataFrame, ctx: Context) -> None:
+        """Look at each row for itself, and send the partials of these rows on."""
         times = frame.get_column(EVENT_TIME).to_numpy()
         ends = self.horizons.window.slice_ends(times)
         marks = row_marks(frame, ctx.watermark)
@@ -84,6 +121,18 @@ class PartialAggregate(Operator):
         return {"keys": ", ".join(self.keys), "window": str(self.horizons)}
 
 
+def _behind(frame: pl.DataFrame) -> Flags | None:
+    """Which rows are behind the watermark of their split; None for no row."""
+    if ROW_WATERMARK not in frame.columns:
+        return None
+    return frame.get_column(ROW_WATERMARK).is_not_null().to_numpy()
+
+
+def _either(one: Flags | None, other: Flags | None) -> pl.Series | None:
+    found = [rows for rows in (one, other) if rows is not None]
+    return pl.Series(np.logical_or.reduce(found)) if found else None
+
+
 def row_marks(frame: pl.DataFrame, watermark: Micros) -> Times | None:
     """The watermark that each row is judged by; None when it is the operator's own for all."""
     if ROW_WATERMARK not in frame.columns:
@@ -93,6 +142,14 @@ def row_marks(frame: pl.DataFrame, watermark: Micros) -> Times | None:
     own = frame.get_column(ROW_WATERMARK).fill_null(MIN_TIME).to_numpy()
     marks: Times = np.maximum(own, np.int64(watermark))
     return marks
+
+
+def computed(partials: Partials, frame: pl.DataFrame) -> Mapping[str, pl.Series]:
+    """What each aggregate is taken of, per row. Raises FunctionError."""
+    try:
+        return partials.values(frame)
+    except pl.exceptions.PolarsError as error:
+        raise _failed(error, frame) from error
 
 
 def aggregated(
@@ -106,5 +163,8 @@ def aggregated(
     try:
         return partials.of_rows(frame, slice_end, keys, also)
     except pl.exceptions.PolarsError as error:
-        msg = f"aggregate failed: {error}: first row of the batch {short_row(frame)}"
-        raise FunctionError(msg) from error
+        raise _failed(error, frame) from error
+
+
+def _failed(error: Exception, frame: pl.DataFrame) -> FunctionError:
+    return FunctionError(f"aggregate failed: {error}: first row of the batch {short_row(frame)}")

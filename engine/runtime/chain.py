@@ -197,6 +197,12 @@ class Chain:
                 self._call(link, link.run.on_watermark, time, link.context)
             link.context.metrics.watermark_out = time
 
+    def flush(self) -> None:
+        """Have every operator emit what it holds back."""
+        for link in self.links:
+            if isinstance(link.run, Operator):
+                self._call(link, link.run.flush, link.context)
+
     def prepare(self, checkpoint_id: int) -> None:
         """Stage the rows of every sink."""
         for link in self.links:

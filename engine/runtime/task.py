@@ -211,6 +211,8 @@ class Task:
                 return
             case Watermark(time):
                 self._chain.advance(time)
+            case Idle():
+                self._chain.flush()
             case EndOfInput():
                 self.end_of_input = True
         for output in self.spec.outputs:
@@ -219,23 +221,26 @@ class Task:
     def _take_snapshot(self, aligned: Aligned | None, now: Micros) -> None:
         """Steps of a barrier, all on the subtask's thread:
 
-        1. Stage the rows of the sinks.
-        2. Freeze every operator.
-        3. Send the barrier on, behind everything that came before it.
+        1. Have operators emit what they hold back.
+        2. Stage the rows of the sinks.
+        3. Freeze every operator.
+        4. Send the barrier on, behind everything that came before it.
         """
         if aligned is None:
             return
         barrier = aligned.barrier
-        # Step 1. Before the freeze, because what it stages is part of the snapshot.
+        # Step 1. Before the sinks, because they may be what it is emitted to.
+        self._chain.flush()
+        # Step 2. Before the freeze, because what it stages is part of the snapshot.
         self._chain.prepare(barrier.checkpoint_id)
-        # Step 2. References only: writing them is the shell's work, on another thread.
+        # Step 3. References only: writing them is the shell's work, on another thread.
         operators = self._chain.snapshot()
         self.snapshots.append(
             TaskSnapshot(self.spec.id, barrier, operators, aligned.first_barrier, now)
         )
         if barrier.then is not AfterBarrier.CONTINUE:
             self._stop = barrier
-        # Step 3.
+        # Step 4.
         self._say(barrier)
 
     def _sends(self) -> dict[tuple[int, str], list[Send]]:

@@ -40,6 +40,7 @@ from engine.clock import monotonic
 from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.errors import ConnectionLost, Domain, HeadwaterError
 from engine.graph.jobgraph import JobGraph, TaskId
+from engine.kernels import load_in_background
 from engine.runtime import control
 from engine.runtime.control_link import ControlLink
 from engine.runtime.spec import TaskSpec
@@ -255,6 +256,7 @@ def main(argv: Sequence[str]) -> int:
 
 def warm_up() -> None:
     """Import what jobs are made of, while nobody waits for it."""
+    load_in_background()
     importlib.import_module("engine.stream")
 
 

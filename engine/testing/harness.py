@@ -141,8 +141,13 @@ class OperatorHarness:
             ctx.wake_at = MAX_TIME
             self._operator.on_processing_time(ctx.now, ctx)
 
+    def flush(self) -> None:
+        """Have the operator emit what it holds back, as before a barrier and before idleness."""
+        self._operator.flush(self._ctx)
+
     def snapshot(self) -> HarnessSnapshot:
         """Take what a barrier would take, through the canonical tables."""
+        self.flush()
         tables = {frozen.descriptor.name: frozen.table() for frozen in self._backend.freeze()}
         empty = [state for state in self._operator.states if state.name not in tables]
         fresh = MemoryBackend(self._ctx.key_groups)

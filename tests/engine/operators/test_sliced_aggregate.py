@@ -197,6 +197,7 @@ def test_slices_are_dropped_after_their_last_horizon():
 def test_a_hot_key_leaves_one_partial_per_slice_however_many_windows_it_is_in():
     job = start(horizons(windows.sliding(1000, 1)))
     job.push([("a", 1, 1, None)] * 1000)
+    job.flush()
     [frame] = job.partial.frames["main"]
     assert frame["partial.rows"].to_list() == [1000]
 

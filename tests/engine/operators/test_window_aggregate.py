@@ -145,6 +145,7 @@ def test_partials_that_miss_their_window_are_counted_by_their_rows():
     job = start()
     job.subtasks[0].advance(5)
     job.push([("a", 1.0, 4, None), ("a", 1.0, 4, None), ("a", 1.0, 5, None)])
+    job.flush()
     assert job.subtasks[0].counters["numLateRecordsDropped"] == 2
     job.advance(MAX_TIME)
     assert [row["n"] for row in job.subtasks[0].outputs["main"]] == [1]
@@ -157,9 +158,10 @@ def test_results_leave_in_order_of_window_and_key():
     assert [row["key"] for row in job.subtasks[0].outputs["main"]] == ["c", "a", "b"]
 
 
-def test_a_hot_key_leaves_one_partial_per_batch_and_slice():
+def test_a_hot_key_leaves_one_partial_per_slice():
     job = start()
     job.push([("a", 1.0, 1, None)] * 1000)
+    job.flush()
     [frame] = job.partial.frames["main"]
     assert frame["partial.rows"].to_list() == [1000]
 
@@ -171,4 +173,5 @@ def test_a_window_of_nothing_but_counts_needs_no_column():
     )
     harness = OperatorHarness(operator)
     harness.push([{"key": "a", "event_time": 1}, {"key": "a", "event_time": 2}])
+    harness.flush()
     assert harness.frames["main"][0]["n"].to_list() == [2]

@@ -1,0 +1,202 @@
+"""Cells: aggregates of many keys and slices side by side in arrays, one row added at a time.
+
+    rows --outside--> those that no cell can take, which become partials by themselves
+    rows --add--> cells --take--> partial columns, the same as `Accumulator.lift` and `reduce` give
+
+Order    partials merge exactly, so it does not show which rows went which way.
+Cost     a row costs a few nanoseconds per aggregate; a batch costs no query.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from engine.aggregates import exact
+from engine.kernels import active
+
+At = npt.NDArray[np.int32]
+"""The cell of each row."""
+
+Taken = npt.NDArray[np.int64]
+"""Some cells."""
+
+Flags = npt.NDArray[np.bool_]
+
+MOST_ROWS = 2**22
+"""Take all cells before they hold more rows than this: limbs of 40 bits do not run over then."""
+
+
+class Cells(ABC):
+    """The partial columns of one accumulator, or of a part of one, per cell."""
+
+    @abstractmethod
+    def reserve(self, cells: int) -> None:
+        """Have at least so many cells; new ones are empty."""
+
+    def outside(self, values: pl.Series) -> Flags | None:
+        """Which rows `add` cannot take; None for no row."""
+        return None
+
+    @abstractmethod
+    def add(self, at: At, values: pl.Series) -> None:
+        """Add the value of each row to its cell; nulls are left out."""
+
+    @abstractmethod
+    def take(self, cells: Taken) -> list[pl.Series]:
+        """The partial columns of some cells, which are empty then."""
+
+
+class CountCells(Cells):
+    """How many values are not null."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._counts = np.zeros(0, dtype=np.int64)
+
+    def reserve(self, cells: int) -> None:
+        """Have at least so many cells."""
+        self._counts = extended(self._counts, cells, 0)
+
+    def add(self, at: At, values: pl.Series) -> None:
+        """Count the rows that have a value."""
+        at, _ = _known(at, values)
+        active().count(at, self._counts)
+
+    def take(self, cells: Taken) -> list[pl.Series]:
+        """The counts."""
+        return [pl.Series(self._name, _taken(self._counts, cells, 0))]
+
+
+class WholeSumCells(Cells):
+    """The sum of integers or booleans."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._sums = np.zeros(0, dtype=np.int64)
+
+    def reserve(self, cells: int) -> None:
+        """Have at least so many cells."""
+        self._sums = extended(self._sums, cells, 0)
+
+    def add(self, at: At, values: pl.Series) -> None:
+        """Add the values."""
+        at, known = _known(at, values.cast(pl.Int64))
+        active().add_whole(at, known.to_numpy(), self._sums)
+
+    def take(self, cells: Taken) -> list[pl.Series]:
+        """The sums."""
+        return [pl.Series(self._name, _taken(self._sums, cells, 0))]
+
+
+class ExactSumCells(Cells):
+    """The sum of floats in limbs: see `exact`."""
+
+    def __init__(self, columns: Sequence[str]) -> None:
+        self._columns = columns
+        self._limbs = np.zeros(0, dtype=np.int64)
+
+    def reserve(self, cells: int) -> None:
+        """Have at least so many cells."""
+        self._limbs = extended(self._limbs, 4 * cells, 0)
+
+    def outside(self, values: pl.Series) -> Flags | None:
+        """Infinities, NaN, and what is too large or too small for the limbs."""
+        bits = _bits(values.fill_null(0.0) if values.null_count() else values)
+        rows = np.empty(len(bits), dtype=np.bool_)
+        return rows if active().outside(bits, rows) else None
+
+    def add(self, at: At, values: pl.Series) -> None:
+        """Add the values to the limbs."""
+        at, known = _known(at, values)
+        active().add_exact(at, _bits(known), self._limbs)
+
+    def take(self, cells: Taken) -> list[pl.Series]:
+        """The limbs, carried; no specials, no rests."""
+        table = self._limbs.reshape(-1, 4)
+        limbs = [pl.Series(limb) for limb in np.ascontiguousarray(table[cells].T)]
+        table[cells] = 0
+        *limbs, rest = exact.carry(limbs, exact.no_rests(len(cells)))
+        special = pl.Series(np.zeros(len(cells)))
+        parts = zip([*limbs, special, rest], self._columns, strict=True)
+        return [part.alias(name) for part, name in parts]
+
+
+class ExtremeCells(Cells):
+    """The smallest or largest value."""
+
+    def __init__(self, name: str, dtype: pl.DataType, *, largest: bool) -> None:
+        self._name, self._dtype, self._largest = name, dtype, largest
+        self._floats = dtype.is_float()
+        self._physical = pl.Series(dtype=dtype).to_physical().dtype
+        self._worst: float = -np.inf if largest else np.inf
+        if not self._floats:
+            whole = np.iinfo(np.int64)
+            self._worst = whole.min if largest else whole.max
+        self._best: npt.NDArray[Any] = np.zeros(0, dtype=np.float64 if self._floats else np.int64)
+        self._seen = np.zeros(0, dtype=np.bool_)
+
+    def reserve(self, cells: int) -> None:
+        """Have at least so many cells."""
+        self._best = extended(self._best, cells, self._worst)
+        self._seen = extended(self._seen, cells, 0)
+
+    def outside(self, values: pl.Series) -> Flags | None:
+        """NaN, which has no place in an order."""
+        if not self._floats:
+            return None
+        rows: Flags = np.isnan(values.to_numpy()) & values.is_not_null().to_numpy()
+        return rows if rows.any() else None
+
+    def add(self, at: At, values: pl.Series) -> None:
+        """Keep the better of each two."""
+        at, known = _known(at, values.cast(self._dtype))
+        if self._floats:
+            numbers = known.cast(pl.Float64).to_numpy()
+            active().keep_float(at, numbers, self._best, self._seen, self._largest)
+        else:
+            whole = known.to_physical().cast(pl.Int64).to_numpy()
+            active().keep_whole(at, whole, self._best, self._seen, self._largest)
+
+    def take(self, cells: Taken) -> list[pl.Series]:
+        """The best values; null where there was none."""
+        best = pl.Series(self._name, _taken(self._best, cells, self._worst))
+        seen = _taken(self._seen, cells, 0)
+        if not seen.all():
+            best = best.zip_with(pl.Series(seen), pl.Series([None], dtype=best.dtype))
+        return [best.cast(self._physical).cast(self._dtype)]
+
+
+def extended(cells: npt.NDArray[Any], wanted: int, empty: float) -> npt.NDArray[Any]:
+    """The same cells and more, which hold what `empty` is."""
+    if len(cells) >= wanted:
+        return cells
+    more = (
+        np.zeros(wanted, dtype=cells.dtype) if empty == 0 else np.full(wanted, empty, cells.dtype)
+    )
+    more[: len(cells)] = cells
+    return more
+
+
+def _known(at: At, values: pl.Series) -> tuple[At, pl.Series]:
+    """The rows that have a value."""
+    if not values.null_count():
+        return at, values
+    known = values.is_not_null()
+    return at[known.to_numpy()], values.filter(known)
+
+
+def _bits(values: pl.Series) -> npt.NDArray[np.int64]:
+    floats = values.to_numpy() if values.dtype == pl.Float64 else values.cast(pl.Float64).to_numpy()
+    return floats.view(np.int64)
+
+
+def _taken(values: npt.NDArray[Any], cells: Taken, empty: float) -> npt.NDArray[Any]:
+    found = values[cells]
+    values[cells] = empty
+    return found
