@@ -79,6 +79,23 @@ class Failing(Operator):
         raise ValueError(msg)
 
 
+class Gatherer(Operator):
+    """Holds rows back."""
+
+    name = "gatherer"
+
+    def open(self, ctx: Context) -> None:
+        self.held: list[pl.DataFrame] = []
+
+    def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
+        self.held.append(frame)
+
+    def flush(self, ctx: Context) -> None:
+        for frame in self.held:
+            ctx.emit(frame)
+        self.held.clear()
+
+
 def numbers(*values: int) -> Batch:
     return Batch(pl.DataFrame({"n": values}, schema={"n": pl.Int64}))
 
@@ -225,6 +242,19 @@ def test_idleness_and_the_end_of_input_go_on_when_all_channels_say_so() -> None:
     deliver(task, Watermark(MAX_TIME), EndOfInput(), channel=1)
     assert task.end_of_input
     assert shown(task)[-2:] == [(0, EndOfInput()), (1, EndOfInput())]
+
+
+@pytest.mark.parametrize("element", [Idle(), Barrier(1)], ids=["idleness", "barrier"])
+def test_what_operators_hold_back_leaves_before(element: Element) -> None:
+    task = task_of(
+        chained("one", Gatherer()),
+        chained("other", Gatherer(), Feed(0)),
+        outputs=[OutputEdge(edge(1), (0,))],
+    )
+    deliver(task, numbers(1, 2))
+    assert shown(task) == []
+    deliver(task, element)
+    assert shown(task) == [(0, [1, 2]), (0, element)]
 
 
 def test_a_keyed_task_owns_a_range_of_key_groups_and_others_all() -> None:
