@@ -82,6 +82,11 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("-s", "--from-savepoint", metavar="PATH", help="state to start from")
     _add_program(run)
     _add_restore(run)
+    run.add_argument(
+        "--claim",
+        action="store_true",
+        help="the engine owns the snapshot from now on, and deletes it like a checkpoint",
+    )
     run.add_argument("--name", help="name of the job, instead of its own")
     run.add_argument("--job-id", metavar="HEX", help="32 hex digits; a repeated run is refused")
 

@@ -16,7 +16,7 @@ from engine.cli.table import table
 from engine.errors import ArtifactError, ConfigError, ExternalError
 from engine.rest.answers.jobs import JobSummary
 from engine.rest.client import EngineClient
-from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
+from engine.rest.model.requests import ClaimMode, Program, RunRequest, SavepointRequest, StopRequest
 
 POLL_S = 0.1
 """Short against the time of a savepoint, long against that of a request."""
@@ -76,6 +76,7 @@ def run(options: argparse.Namespace, target: Target) -> None:
         job_id=options.job_id,
         savepoint_path=options.from_savepoint,
         allow_non_restored=options.allow_non_restored or frozenset(options.allow_lost),
+        claim=ClaimMode.CLAIM if options.claim else ClaimMode.NO_CLAIM,
     )
     job_id = target.engine.run(request)
     start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"

@@ -28,11 +28,12 @@ from engine.cluster.master import JobMaster
 from engine.cluster.operations import Operations
 from engine.cluster.restart import RestartPolicy, strategy_of
 from engine.cluster.settings import CHECKPOINT_DIR, absolute, directory_of, snapshot_settings
-from engine.cluster.store import JobRow
+from engine.cluster.store import JobRow, SnapshotRow
+from engine.elements import SnapshotKind
 from engine.errors import HeadwaterError
 from engine.graph.plan import Plan
 from engine.rest.errors import Conflict, job_not_found
-from engine.rest.model.requests import RunRequest
+from engine.rest.model.requests import ClaimMode, RunRequest
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +97,12 @@ class Jobs:
         try:
             built = await self._artifacts.build(request.program, folder)
             row = await self._row(job_id, request, built)
+            if request.claim is ClaimMode.CLAIM and row.restore_path is not None:
+                self._check_claim(row.restore_path)
             master = self._master(row, built.plan)
             self._around.store.add_job(row)
+            if request.claim is ClaimMode.CLAIM and row.restore_path is not None:
+                self._around.store.claim(_claimed(row, row.restore_path))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -106,6 +111,19 @@ class Jobs:
         self._masters[job_id] = master
         master.start()
         return job_id
+
+    def _check_claim(self, path: str) -> None:
+        """Refuse to take a snapshot away from a job that would need it. Raises Conflict."""
+        for master in self.masters:
+            if master.life.status.terminal:
+                continue
+            job_id = master.row.job_id
+            if path in {master.needed_snapshot, *self._around.store.snapshot_paths(job_id)}:
+                msg = (
+                    f"snapshot {path} cannot be claimed: job {job_id} runs and may need it; use "
+                    "claimMode NO_CLAIM, or end that job first"
+                )
+                raise Conflict(msg)
 
     async def _row(self, job_id: str, request: RunRequest, built: Built) -> JobRow:
         path, next_id = request.savepoint_path, 1
@@ -148,6 +166,12 @@ class Jobs:
 
     def _cancel(self, job_id: str) -> None:
         self.find(job_id).cancel()
+
+
+def _claimed(row: JobRow, path: str) -> SnapshotRow:
+    """The snapshot that a job starts from, as its own first checkpoint."""
+    checkpoint_id = row.next_checkpoint_id - 1
+    return SnapshotRow(row.job_id, checkpoint_id, SnapshotKind.CHECKPOINT, path, now_ms())
 
 
 async def check(

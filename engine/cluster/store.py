@@ -290,6 +290,14 @@ class Store:
              row.discarded),
         )  # fmt: skip
 
+    def claim(self, row: SnapshotRow) -> None:
+        """Make a snapshot from elsewhere a checkpoint of this job; no other has it any more.
+
+        Raises StorageError.
+        """
+        self._now("DELETE FROM snapshots WHERE path = ? AND job_id != ?", (row.path, row.job_id))
+        self.add_snapshot(row)
+
     def recovery_point(self, job_id: str) -> SnapshotRow | None:
         """The newest snapshot that a failed job starts again from."""
         rows = self._db.execute(

@@ -12,7 +12,13 @@ import pytest
 
 from engine.rest.client import NotFound, Refused
 from engine.rest.model.jobs import JobStatus
-from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
+from engine.rest.model.requests import (
+    ClaimMode,
+    Program,
+    RunRequest,
+    SavepointRequest,
+    StopRequest,
+)
 from engine.testing.cluster import LocalCluster, wait_until
 from integration.conftest import JOB_FILE, Bench
 
@@ -183,3 +189,29 @@ def test_a_home_belongs_to_one_job_manager(cluster: LocalCluster) -> None:
 def job_manager(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "engine.cluster.jobmanager", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_claimed_snapshot_is_deleted_once_it_is_replaced(bench: Bench) -> None:
+    first = bench.submit(speed=3_600)
+    bench.await_status(first, JobStatus.RUNNING)
+    stopped = bench.await_savepoint(first, bench.client.stop(first, StopRequest()))
+    artifact = bench.client.upload(JOB_FILE.name, JOB_FILE.read_bytes())
+    arguments = (str(bench.data), str(bench.output), "3600")
+    seldom = {"execution.checkpointing.interval": "1h"}
+    user = bench.client.run(
+        RunRequest(Program(artifact, arguments, 2, seldom), savepoint_path=stopped)
+    )
+    claim = RunRequest(
+        Program(artifact, arguments, 2), savepoint_path=stopped, claim=ClaimMode.CLAIM
+    )
+    with pytest.raises(Refused, match=f"cannot be claimed: job {user} runs and may need it"):
+        bench.client.run(claim)
+    bench.client.cancel(user)
+    bench.await_status(user, JobStatus.CANCELED)
+    job = bench.client.run(claim)
+    bench.await_status(job, JobStatus.RUNNING)
+    wait_until(lambda: not Path(stopped).exists(), "the claimed savepoint is deleted")
+    bench.cluster.kill_worker()
+    bench.await_checkpoints(job, 1)
+    bench.client.cancel(job)
+    bench.await_status(job, JobStatus.CANCELED)

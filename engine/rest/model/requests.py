@@ -13,7 +13,8 @@ class ClaimMode(StrEnum):
     NO_CLAIM = "NO_CLAIM"
     """Its giver: the engine never deletes it."""
     CLAIM = "CLAIM"
-    """The engine that runs the job. Flink knows it; ours refuses it."""
+    """The engine that runs the job: it deletes it as it does its own checkpoints, once newer ones
+    have replaced it."""
 
 
 @dataclass(frozen=True, slots=True)

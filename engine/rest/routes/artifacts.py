@@ -70,8 +70,8 @@ async def run(request: Request) -> JSONResponse:
         job_id=body.hex_id("jobId"),
         savepoint_path=body.text("savepointPath") or query.get("savepointPath") or None,
         allow_non_restored=allowed or allowance_of(body),
+        claim=_claim_of(body),
     )
-    _check_claim_mode(body)
     job_id = await service_of(request).run(wanted)
     return JSONResponse({"jobid": job_id, "applicationId": job_id})
 
@@ -95,12 +95,10 @@ def allowance_of(body: Body) -> bool | frozenset[str]:
     return frozenset(body.texts("allowNonRestoredOperators"))
 
 
-def _check_claim_mode(body: Body) -> None:
-    """Refuse a promise that is not kept: a snapshot always stays with its giver here."""
+def _claim_of(body: Body) -> ClaimMode:
+    """Who shall own the snapshot; Flink 1 called it restoreMode."""
     given = body.text("claimMode") or body.text("restoreMode") or ClaimMode.NO_CLAIM
-    if choice(ClaimMode, given, "claimMode") is not ClaimMode.NO_CLAIM:
-        msg = f"claimMode {given} is not supported: a snapshot stays with its giver; leave it out"
-        raise BadRequest(msg)
+    return choice(ClaimMode, given, "claimMode")
 
 
 def _only_file(form: FormData) -> UploadFile:

@@ -7,6 +7,7 @@ import base64
 import httpx
 import pytest
 
+from engine.rest.model.requests import ClaimMode
 from engine.testing.fake_service import FakeService
 from flink_captures import REQUESTS, capture, differences
 
@@ -170,13 +171,12 @@ async def test_a_run_request_arrives_whole(
     assert request.allow_non_restored == frozenset({"daily"})
 
 
-async def test_a_snapshot_is_not_claimed(
-    http: httpx.AsyncClient, artifact: str, service: FakeService
+@pytest.mark.parametrize("field", ["claimMode", "restoreMode"])
+async def test_a_snapshot_can_be_claimed(
+    http: httpx.AsyncClient, artifact: str, service: FakeService, field: str
 ) -> None:
-    answer = await http.post(f"/jars/{artifact}/run", json={"claimMode": "CLAIM"})
-    assert answer.status_code == 400
-    assert "claimMode CLAIM is not supported" in answer.json()["errors"][0]
-    assert service.requests == []
+    assert (await http.post(f"/jars/{artifact}/run", json={field: "CLAIM"})).status_code == 200
+    assert service.requests[-1].claim is ClaimMode.CLAIM
 
 
 async def test_a_run_may_be_asked_for_in_the_query(
