@@ -188,7 +188,8 @@ class SourceRun:
     def _open(self, source: Source, id_: str, restored: SplitState | None) -> _Split:
         state = restored or SplitState(None)
         reader = None if state.finished else source.open(id_, state.position)
-        watermarks = None if self._strategy is None else self._strategy.start(state.watermark)
+        strategy = self._strategy
+        watermarks = None if strategy is None else SplitWatermarks(strategy, state.watermark)
         return _Split(id_, reader, state, watermarks)
 
     def _read(self, now: Micros, max_rows: int) -> Batch | None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK
 from engine.errors import ConfigError, FunctionError
-from engine.watermarks import bounded_out_of_orderness, event_times, monotonic
+from engine.watermarks import SplitWatermarks, bounded_out_of_orderness, event_times, monotonic
 
 NOON = 1_577_880_000_000_000
 
@@ -47,12 +47,14 @@ def test_an_integer_has_a_unit(unit: str, value: int) -> None:
 
 
 def test_rows_in_order_have_no_row_watermark() -> None:
-    stamped = monotonic("t").start().stamp(frame([1, 2, 2, 3]))
+    stamped = SplitWatermarks(monotonic("t")).stamp(frame([1, 2, 2, 3]))
     assert stamped.columns == ["t", EVENT_TIME]
 
 
 def test_only_rows_behind_the_watermark_carry_it() -> None:
-    stamped = bounded_out_of_orderness(2, column="t").start().stamp(frame([10, 8, 7, 12, 9]))
+    stamped = SplitWatermarks(bounded_out_of_orderness(2, column="t")).stamp(
+        frame([10, 8, 7, 12, 9])
+    )
     assert stamped[ROW_WATERMARK].to_list() == [None, None, 8, None, 10]
 
 
@@ -69,19 +71,19 @@ def test_batches_and_restores_change_nothing(
         highest = time if highest is None else max(highest, time)
         expected.append(highest - bound if time < highest - bound else None)
     found: list[int | None] = []
-    watermarks = strategy.start()
+    watermarks = SplitWatermarks(strategy)
     while times:
         cut = data.draw(st.integers(1, len(times)))
         stamped = watermarks.stamp(frame(times[:cut]))
         marks = stamped[ROW_WATERMARK] if ROW_WATERMARK in stamped.columns else [None] * cut
         found, times = [*found, *marks], times[cut:]
-        watermarks = strategy.start(watermarks.watermark)
+        watermarks = SplitWatermarks(strategy, watermarks.watermark)
     assert found == expected
     assert watermarks.watermark == highest - bound
 
 
 def test_a_watermark_starts_below_every_time() -> None:
-    assert monotonic("t").start().watermark == MIN_TIME
+    assert SplitWatermarks(monotonic("t")).watermark == MIN_TIME
 
 
 def test_lengths_of_time_are_written_in_any_way() -> None:
@@ -94,7 +96,7 @@ def test_lengths_of_time_are_written_in_any_way() -> None:
 def test_a_null_time_is_refused_with_the_row() -> None:
     rows = pl.DataFrame({"t": [1, None], "flight": ["UA1", "UA2"]})
     with pytest.raises(FunctionError, match=r"event time column 't' is null: row .*UA2"):
-        monotonic("t").start().stamp(rows)
+        SplitWatermarks(monotonic("t")).stamp(rows)
 
 
 def test_a_column_that_is_no_time_is_refused() -> None:
