@@ -25,12 +25,13 @@ from engine.cluster.attempt import Attempt
 from engine.cluster.control_server import Peer
 from engine.cluster.fleet import Fleet
 from engine.cluster.store import JobRow, ProcessRow, Store
-from engine.elements import SnapshotKind
+from engine.elements import Micros, SnapshotKind
 from engine.errors import HeadwaterError
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan
 from engine.rest.model.jobs import Failure, TaskStatus
 from engine.runtime import control
+from engine.runtime.watermark_groups import WatermarkGroups
 
 Restores = Mapping[TaskId, SubtaskRestore]
 
@@ -80,6 +81,7 @@ class Deployment:
         self._around = around
         self._listener = listener
         self._restores: Restores = {}
+        self._groups = WatermarkGroups(plan.vertices)
         self._over = False
 
     async def begin(self, folder: str | None) -> None:
@@ -156,6 +158,8 @@ class Deployment:
                 self._on_ready(slot)
             case control.Metrics(subtasks):
                 self._on_metrics(subtasks)
+            case control.SourceProgress(vertex, subtask, watermark):
+                self._align(TaskId(vertex, subtask), Micros(watermark))
             case control.TaskFinished(vertex, subtask):
                 self._on_finished(TaskId(vertex, subtask))
             case control.Failed():
@@ -192,6 +196,11 @@ class Deployment:
             vertex, subtask = name.split("/")
             task = self.attempt.tasks[TaskId(vertex, int(subtask))]
             task.metrics, task.metrics_ms = numbers, now_ms()
+
+    def _align(self, task: TaskId, watermark: Micros) -> None:
+        aligned = self._groups.report(task, watermark)
+        if aligned is not None:
+            self.attempt.send(control.Align(aligned.group, aligned.lowest))
 
     def _note_end_of_input(self, message: control.Message) -> None:
         if isinstance(message, control.EndOfInputReached):

@@ -132,7 +132,15 @@ def _vertex(nodes: list[Node]) -> JobVertex:
         name=" → ".join(node.name for node in nodes),
         parallelism=nodes[0].parallelism,
         operators=operators,
+        watermark_group=_watermark_group(nodes[0]),
     )
+
+
+def _watermark_group(head: Node) -> str | None:
+    strategy = head.operator.watermarks if isinstance(head.operator, SourceOperator) else None
+    if strategy is None or strategy.alignment is None:
+        return None
+    return strategy.alignment.group or f"source {head.uid}"
 
 
 def vertex_id(head_uid: str) -> str:

@@ -64,6 +64,8 @@ class JobVertex:
     name: str
     parallelism: int
     operators: tuple[ChainedOperator, ...]
+    watermark_group: str | None = None
+    """Sources that wait for each other have the same one; None when it waits for nobody."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,8 @@ class VertexPlan:
     name: str
     parallelism: int
     operators: tuple[OperatorPlan, ...]
+    watermark_group: str | None = None
+    """Sources that wait for each other have the same one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def plan_of(graph: JobGraph) -> Plan:
 
 def _vertex_plan(vertex: JobVertex) -> VertexPlan:
     operators = tuple(_operator_plan(chained) for chained in vertex.operators)
-    return VertexPlan(vertex.id, vertex.name, vertex.parallelism, operators)
+    return VertexPlan(vertex.id, vertex.name, vertex.parallelism, operators, vertex.watermark_group)
 
 
 def _operator_plan(chained: ChainedOperator) -> OperatorPlan:
@@ -233,4 +235,6 @@ def _vertex_read(read: Mapping[str, Any]) -> VertexPlan:
         )
         for operator in read["operators"]
     )
-    return VertexPlan(read["id"], read["name"], read["parallelism"], operators)
+    return VertexPlan(
+        read["id"], read["name"], read["parallelism"], operators, read.get("watermark_group")
+    )

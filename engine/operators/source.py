@@ -4,8 +4,9 @@
     every split silent for `idle_after` --> Idle
     every split finished --> Watermark(MAX_TIME), EndOfInput
 
-Order    the split with the smallest watermark is read first, so that in a replay no split runs
-         ahead and buffers its future in another's windows. Without event time splits take turns.
+Order    the split with the smallest watermark is read first, and none that is too far ahead of the
+         others (`drift.py`), so that in a replay no split buffers its future in another's windows.
+         Without event time splits take turns.
 Late     each batch holds rows of one split in split order, and rows are judged by its watermark.
 Guarantee  position, watermark, idleness and end of each split are in every snapshot.
 """
@@ -13,10 +14,11 @@ Guarantee  position, watermark, idleness and end of each split are in every snap
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.connectors.contract import Json, Polled, Source, SplitReader
+import polars as pl
+
+from engine.connectors.contract import Polled, Source
 from engine.elements import (
     MAX_TIME,
     MIN_TIME,
@@ -27,7 +29,11 @@ from engine.elements import (
     Micros,
     Watermark,
 )
+from engine.operators.drift import Drift
+from engine.operators.source_splits import OpenSplit, SplitState
 from engine.watermarks import SplitWatermarks, WatermarkStrategy
+
+__all__ = ["SourceOperator", "SourceRun", "SplitState", "assigned"]
 
 RETRY_AFTER = Micros(10_000)
 """When to ask a split again that gave nothing and named no time: short against any latency
@@ -38,16 +44,6 @@ SHORTEST_PAUSE = Micros(1_000)
 a millisecond costs as much as a batch of one row."""
 
 _NEVER = MAX_TIME
-
-
-@dataclass(frozen=True, slots=True)
-class SplitState:
-    """A split in a snapshot."""
-
-    position: Json
-    watermark: Micros = MIN_TIME
-    idle: bool = False
-    finished: bool = False
 
 
 class SourceOperator:
@@ -65,6 +61,8 @@ class SourceOperator:
         facts = {"source": type(self.source).__name__}
         if self.watermarks is not None:
             facts["watermarks"] = str(self.watermarks)
+            alignment = self.watermarks.alignment
+            facts["alignment"] = "none" if alignment is None else str(alignment)
         return facts
 
 
@@ -77,44 +75,6 @@ def assigned(ids: Iterable[str], subtask: int, parallelism: int) -> tuple[str, .
     return tuple(sorted(set(ids))[subtask::parallelism])
 
 
-class _Split:
-    """One open split."""
-
-    def __init__(
-        self,
-        id_: str,
-        reader: SplitReader | None,
-        state: SplitState,
-        watermarks: SplitWatermarks | None,
-    ) -> None:
-        self.id = id_
-        self.reader = reader
-        self.watermarks = watermarks
-        self.idle = state.idle
-        self.finished = state.finished
-        self.pending_rows: int | None = None
-        self.turn = 0
-        self.again_at = MIN_TIME
-        self.silent_since: Micros | None = None
-        self._last_position = state.position
-
-    @property
-    def watermark(self) -> Micros:
-        return MIN_TIME if self.watermarks is None else self.watermarks.watermark
-
-    @property
-    def state(self) -> SplitState:
-        position = self._last_position if self.reader is None else self.reader.position
-        return SplitState(position, self.watermark, self.idle, self.finished)
-
-    def finish(self) -> None:
-        if self.reader is not None:
-            self._last_position = self.reader.position
-            self.reader.close()
-        self.reader = None
-        self.finished, self.idle, self.pending_rows = True, False, 0
-
-
 class SourceRun:
     """The source of one subtask while it runs. Owned by one thread."""
 
@@ -124,8 +84,13 @@ class SourceRun:
         subtask: int,
         parallelism: int,
         restored: Mapping[str, SplitState],
+        *,
+        shared: bool = False,
     ) -> None:
-        """Open the splits of this subtask where a snapshot left them. Raises SourceError."""
+        """Open the splits of this subtask where a snapshot left them. Raises SourceError.
+
+        `shared`: whether other subtasks are aligned with this one.
+        """
         self._bounded = operator.source.bounded
         self._strategy = operator.watermarks
         # A split that the source no longer lists stays: the snapshot's promise outlives a setting.
@@ -139,9 +104,17 @@ class SourceRun:
         self.ended = False
         self.skipped = 0
         """Records left out because they cannot be read, in this attempt."""
+        self.report: Micros | None = None
+        """What the last poll has to tell the coordinator: the watermark others may wait for."""
+        self.again_at = MIN_TIME
+        """When to poll again; MAX_TIME: not before `align`, or never."""
         self._told_idle = False
         self._turns = 0
         self._blocked = 0
+        alignment = None if self._strategy is None else self._strategy.alignment
+        self._drift = (
+            None if alignment is None else Drift(alignment, self._idle_after, shared=shared)
+        )
 
     @property
     def splits(self) -> dict[str, SplitState]:
@@ -151,7 +124,7 @@ class SourceRun:
     @property
     def pending_rows(self) -> int | None:
         """Rows that could be read at once; None when a split does not know."""
-        pending = [split.pending_rows for split in self._splits if not split.finished]
+        pending = [split.pending_rows for split in self._reading]
         known = [rows for rows in pending if rows is not None]
         return sum(known) if len(known) == len(pending) else None
 
@@ -162,21 +135,35 @@ class SourceRun:
         return max((time for time in times if time is not None), default=None)
 
     @property
-    def again_at(self) -> Micros:
-        """When to poll again; MAX_TIME when there is nothing more to read."""
-        return min((split.again_at for split in self._splits if not split.finished), default=_NEVER)
+    def ahead(self) -> Micros | None:
+        """How far the furthest split is ahead of the slowest of its group; None when unknown."""
+        known = [split.watermark for split in self._reading if split.watermark != MIN_TIME]
+        if self._drift is None or not known or self._drift.group_lowest == MIN_TIME:
+            return None
+        return Micros(max(known) - min(*known, self._drift.group_lowest))
+
+    def align(self, lowest: Micros) -> bool:
+        """Hear how far the slowest of the group is; say whether to poll at once."""
+        if self._drift is not None:
+            self._drift.group_lowest = lowest
+        return any(split.paused for split in self._splits)
 
     def poll(self, now: Micros, max_rows: int, blocked: int) -> list[Element]:
         """Read from one split; `blocked`: µs since the last poll in which none was possible."""
+        self.report = None
         if self.ended:
             return []
         self._blocked += blocked
+        self._pause(now)
         elements: list[Element] = []
         batch = self._read(now, max_rows)
         if batch is not None:
             elements.append(batch)
             self._told_idle = False
         elements += self._time(now)
+        if self._drift is not None:
+            self.report = self._drift.report(self._lowest(now))
+        self.again_at = self._next_poll(now)
         return elements
 
     def close(self) -> None:
@@ -185,16 +172,61 @@ class SourceRun:
             if split.reader is not None:
                 split.reader.close()
 
-    def _open(self, source: Source, id_: str, restored: SplitState | None) -> _Split:
+    def _open(self, source: Source, id_: str, restored: SplitState | None) -> OpenSplit:
         state = restored or SplitState(None)
         reader = None if state.finished else source.open(id_, state.position)
         strategy = self._strategy
         watermarks = None if strategy is None else SplitWatermarks(strategy, state.watermark)
-        return _Split(id_, reader, state, watermarks)
+        return OpenSplit(id_, reader, state, watermarks)
+
+    @property
+    def _reading(self) -> list[OpenSplit]:
+        return [split for split in self._splits if not split.finished]
+
+    @property
+    def _idle_after(self) -> Micros | None:
+        return None if self._strategy is None else self._strategy.idle_after
+
+    def _lowest(self, now: Micros) -> Micros:
+        """The watermark that others may have to wait for; MAX_TIME when there is none."""
+        assert self._drift is not None
+        active, patience = self._active(now), self._drift.patience
+        return min(
+            (
+                split.watermark
+                for split in self._reading
+                if not (split.idle or split.silent(active, patience))
+            ),
+            default=MAX_TIME,
+        )
+
+    def _pause(self, now: Micros) -> None:
+        """Say of every split whether it is too far ahead."""
+        if self._drift is None:
+            return
+        limit = self._drift.limit(self._lowest(now))
+        for split in self._reading:
+            split.paused = split.watermark > limit
+            if split.paused:
+                # It may have rows that it must not give: its silence begins anew.
+                split.silent_since = None
+
+    def _next_poll(self, now: Micros) -> Micros:
+        """When a split can be read, or its silence comes to mean something."""
+        times = [split.again_at for split in self._reading if not split.paused]
+        patience = None if self._drift is None else self._drift.patience
+        silences = [split.silent_since for split in self._reading if not split.idle]
+        for since in silences:
+            for length in (self._idle_after, patience):
+                if since is not None and length is not None:
+                    # On the clock that does not stand still.
+                    over = Micros(since + self._blocked + length)
+                    times += [over] if over > now else []
+        return min(times, default=_NEVER)
 
     def _read(self, now: Micros, max_rows: int) -> Batch | None:
         """Ask the splits that are due, furthest behind first, until one gives rows."""
-        due = [split for split in self._splits if not split.finished and split.again_at <= now]
+        due = [split for split in self._reading if not split.paused and split.again_at <= now]
         for split in sorted(due, key=lambda split: (split.watermark, split.turn, split.id)):
             self._turns += 1
             split.turn = self._turns
@@ -203,7 +235,7 @@ class SourceRun:
                 return batch
         return None
 
-    def _poll_split(self, split: _Split, max_rows: int, now: Micros) -> Batch | None:
+    def _poll_split(self, split: OpenSplit, max_rows: int, now: Micros) -> Batch | None:
         assert split.reader is not None
         polled: Polled = split.reader.poll(max_rows, now)
         split.pending_rows = polled.pending_rows
@@ -212,7 +244,7 @@ class SourceRun:
         batch = None
         if frame is not None and frame.height:
             split.idle, split.silent_since, split.again_at = False, None, MIN_TIME
-            batch = Batch(frame if split.watermarks is None else split.watermarks.stamp(frame))
+            batch = Batch(self._stamp(split, frame))
         else:
             wished = polled.retry_at if polled.retry_at is not None else now + RETRY_AFTER
             split.again_at = Micros(max(wished, now + SHORTEST_PAUSE))
@@ -222,13 +254,22 @@ class SourceRun:
             split.finish()
         return batch
 
+    def _stamp(self, split: OpenSplit, frame: pl.DataFrame) -> pl.DataFrame:
+        if split.watermarks is None:
+            return frame
+        before = split.watermark
+        stamped = split.watermarks.stamp(frame)
+        if self._drift is not None:
+            self._drift.on_batch(before, split.watermark)
+        return stamped
+
     def _active(self, now: Micros) -> Micros:
         """A clock that stands still while this subtask is held up by others."""
         return Micros(now - self._blocked)
 
     def _time(self, now: Micros) -> Sequence[Element]:
         """What is to be said about event time after a poll."""
-        reading = [split for split in self._splits if not split.finished]
+        reading = self._reading
         if not reading and (self._bounded or self._splits):
             self.ended, self.watermark = True, MAX_TIME
             return [Watermark(MAX_TIME), EndOfInput()]
@@ -242,14 +283,11 @@ class SourceRun:
         self.watermark, self._told_idle = time, False
         return [Watermark(time)]
 
-    def _mark_idle(self, reading: Sequence[_Split], now: Micros) -> None:
-        idle_after = None if self._strategy is None else self._strategy.idle_after
-        if idle_after is None:
+    def _mark_idle(self, reading: Sequence[OpenSplit], now: Micros) -> None:
+        if self._idle_after is None:
             return
         for split in reading:
-            since = split.silent_since
-            if since is not None and self._active(now) - since >= idle_after:
-                split.idle = True
+            split.idle = split.idle or split.silent(self._active(now), self._idle_after)
 
     def _say_idle(self) -> Sequence[Element]:
         if self._told_idle:

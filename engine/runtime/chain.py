@@ -269,10 +269,14 @@ def _link(spec: TaskSpec, index: int, start: RestoredOperator, new_backend: Back
     context = OperatorContext(spec, index, start.watermark, backend)
     match operator:
         case SourceOperator():
-            parallelism = spec.vertex.parallelism
-            return Link(
-                chained, context, SourceRun(operator, spec.subtask, parallelism, start.splits)
+            run = SourceRun(
+                operator,
+                spec.subtask,
+                spec.vertex.parallelism,
+                start.splits,
+                shared=spec.watermark_group is not None,
             )
+            return Link(chained, context, run)
         case SinkOperator():
             return Link(chained, context, SinkRun(operator.sink, _who(spec), start.committables))
         case _:

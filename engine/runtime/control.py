@@ -3,8 +3,9 @@
     task manager ── TaskManagerHello, Heartbeat, WorkerStarted, WorkerExited ──▶ job manager
     task manager ◀─ StartWorker, KillWorkers ─────────────────────────────────── job manager
     worker ──────── WorkerHello, WorkerReady, Acknowledged, Declined,
-                    EndOfInputReached, TaskFinished, Metrics, Failed ──────────▶ job manager
-    worker ◀─────── Prepare, Run, Trigger, Completed, Aborted, Stop ──────────── job manager
+                    SourceProgress, EndOfInputReached, TaskFinished, Metrics,
+                    Failed ────────────────────────────────────────────────────▶ job manager
+    worker ◀─────── Prepare, Run, Trigger, Completed, Aborted, Align, Stop ───── job manager
 
 Shapes   one JSON object per line over a Unix socket: {"type": "Trigger", "checkpoint_id": 7, …}.
 Order    a new task manager has no workers: whoever loses the job manager ends its workers first.
@@ -171,6 +172,25 @@ class Aborted:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """How far event time of a source subtask is, for the others of its watermark group."""
+
+    vertex: str
+    subtask: int
+    watermark: int
+    """µs; 2^63 - 1 when nobody has to wait for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """Sources of a watermark group: the slowest of you is here."""
+
+    group: str
+    lowest: int
+    """µs."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfInputReached:
     """A subtask has read all its input, and still takes part in snapshots."""
 
@@ -228,6 +248,8 @@ Message = (
     | Declined
     | Completed
     | Aborted
+    | SourceProgress
+    | Align
     | EndOfInputReached
     | TaskFinished
     | Metrics
@@ -240,7 +262,7 @@ _TYPES: Mapping[str, type[Message]] = {
     for kind in (
         TaskManagerHello, Heartbeat, StartWorker, WorkerStarted, WorkerExited, KillWorkers,
         WorkerHello, Prepare, WorkerReady, Run, Trigger, Acknowledged, Declined, Completed,
-        Aborted, EndOfInputReached, TaskFinished, Metrics, Failed, Stop,
+        Aborted, SourceProgress, Align, EndOfInputReached, TaskFinished, Metrics, Failed, Stop,
     )
 }  # fmt: skip
 

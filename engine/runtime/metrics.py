@@ -33,3 +33,5 @@ class TaskMetrics:
     """Rows that the source could read at once; None when unknown, or when there is no source."""
     newest: Micros | None = None
     """The largest event time that the source has read."""
+    ahead: Micros | None = None
+    """How far the source is ahead of the slowest of its watermark group."""

@@ -42,6 +42,8 @@ class TaskSpec:
     keyed: bool = False
     """Whether rows arrive partitioned by key, so that this subtask owns a range of key groups."""
     state: StateSettings = field(default_factory=StateSettings)
+    watermark_group: str | None = None
+    """The group of a source that waits for other subtasks, and tells how far it is."""
 
     @property
     def id(self) -> TaskId:

@@ -57,6 +57,8 @@ class Polling:
     rows: int
     again_at: Micros
     """Processing time at which to poll again; MAX_TIME: not before another kind of call."""
+    report: Micros | None = None
+    """How far the source is, when the coordinator of its watermark group has to know."""
 
 
 class Task:
@@ -150,17 +152,28 @@ class Task:
             return Polling(0, MAX_TIME)
         self._chain.now = now
         rows = 0
-        for element in source.poll(now, max_rows, blocked):
+        self._chain.current = self._chain.links[0].chained.uid
+        elements = source.poll(now, max_rows, blocked)
+        self._chain.current = None
+        for element in elements:
             if isinstance(element, Batch):
                 rows += element.frame.height
                 self._chain.push(element.frame, 0)
             else:
                 self._say(element)
         self.metrics.pending_rows = source.pending_rows
-        self.metrics.newest = source.newest
+        self.metrics.newest, self.metrics.ahead = source.newest, source.ahead
         if source.skipped:
             self.metrics.operators[0].counters["numRecordsInErrors"] = source.skipped
-        return Polling(rows, MAX_TIME if self.end_of_input else source.again_at)
+        again_at = MAX_TIME if self.end_of_input else source.again_at
+        return Polling(rows, again_at, source.report)
+
+    def align(self, lowest: Micros) -> bool:
+        """Hear how far the slowest source of the watermark group is; say whether to poll at once.
+
+        Only reading waits for it: the output is the same, whenever this is called.
+        """
+        return self._running_source().align(lowest)
 
     @property
     def next_timer(self) -> Micros:

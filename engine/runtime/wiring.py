@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from engine.errors import GraphError
 from engine.graph.jobgraph import JobEdge, JobGraph, JobVertex, Partitioning, TaskId
 from engine.runtime.spec import OutputEdge, TaskSpec
+from engine.runtime.watermark_groups import shared_groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ def wire(graph: JobGraph, job_id: str, attempt_id: str) -> Wiring:
                 ports[target].append(edge.port)
             used[source] += len(targets)
             outputs[source].append(OutputEdge(edge, tuple(range(first, used[source]))))
+    shared = shared_groups(graph.vertices)
     specs = {
         task: TaskSpec(
             job_id=job_id,
@@ -53,6 +55,7 @@ def wire(graph: JobGraph, job_id: str, attempt_id: str) -> Wiring:
             outputs=tuple(outputs[task]),
             keyed=is_keyed(graph, vertex.id),
             state=graph.state,
+            watermark_group=vertex.watermark_group if vertex.watermark_group in shared else None,
         )
         for vertex in graph.vertices
         for task in tasks_of(vertex)

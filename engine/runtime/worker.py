@@ -37,7 +37,7 @@ from engine.checkpoint.snapshot import TaskSnapshot
 from engine.checkpoint.storage import open_folder
 from engine.checkpoint.writer import write_snapshot
 from engine.clock import monotonic
-from engine.elements import AfterBarrier, Barrier, SnapshotKind
+from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.errors import ConnectionLost, Domain, HeadwaterError
 from engine.graph.jobgraph import JobGraph, TaskId
 from engine.kernels import load_in_background
@@ -101,6 +101,10 @@ class Worker:
                     self._run()
                 case control.Trigger():
                     self._trigger(message)
+                case control.Align(group, lowest):
+                    for subtask in self._subtasks.values():
+                        if subtask.spec.watermark_group == group:
+                            subtask.align(Micros(lowest))
                 case control.Completed(checkpoint_id):
                     for subtask in self._subtasks.values():
                         subtask.complete(checkpoint_id)
@@ -152,6 +156,10 @@ class Worker:
     def snapshot_taken(self, snapshot: TaskSnapshot, sync_ms: int) -> None:
         """Store it on another thread, then acknowledge it."""
         self._storing.submit(self._store, snapshot, sync_ms)
+
+    def source_progressed(self, task: TaskId, watermark: Micros) -> None:
+        """Tell the job manager, which tells those that wait."""
+        self._link.send(control.SourceProgress(task.vertex, task.subtask, watermark))
 
     def input_ended(self, task: TaskId) -> None:
         """Tell the job manager."""

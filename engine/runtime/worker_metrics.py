@@ -39,7 +39,9 @@ class MetricReader:
         times = _watermarks(metrics.operators)
         pending = {} if metrics.pending_rows is None else {"pendingRecords": metrics.pending_rows}
         newest = {} if metrics.newest is None else {"newestEventTime": metrics.newest}
-        return numbers | rates | times | pending | newest | self._time(now)
+        # Flink tells it in milliseconds.
+        ahead = {} if metrics.ahead is None else {"watermarkAlignmentDrift": metrics.ahead // 1000}
+        return numbers | rates | times | pending | newest | ahead | self._time(now)
 
     def _counters(self, metrics: TaskMetrics) -> Numbers:
         sending = {output.edge.operator for output in self._spec.outputs}

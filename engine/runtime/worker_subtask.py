@@ -37,6 +37,9 @@ class Reports(Protocol):
     def snapshot_taken(self, snapshot: TaskSnapshot, sync_ms: int) -> None:
         """Store this on another thread, then acknowledge it. The flow stood still for `sync_ms`."""
 
+    def source_progressed(self, task: TaskId, watermark: Micros) -> None:
+        """A source tells those that wait for it how far it is."""
+
     def input_ended(self, task: TaskId) -> None:
         """Nothing but barriers will come."""
 
@@ -104,6 +107,16 @@ class Subtask:
         task = self._task
         if task is not None:
             self.mailbox.post(lambda: self._on_aborted(task, checkpoint_id))
+
+    def align(self, lowest: Micros) -> None:
+        """Have a source hear how far the slowest of its group is. Any thread."""
+        task = self._task
+        if task is not None:
+            self.mailbox.post(lambda: self._on_aligned(task, lowest))
+
+    def _on_aligned(self, task: Task, lowest: Micros) -> None:
+        if task.align(lowest):
+            self._poll_at = MIN_TIME
 
     def _on_aborted(self, task: Task, checkpoint_id: int) -> None:
         task.notify_aborted(checkpoint_id)
@@ -197,6 +210,8 @@ class Subtask:
         polling = task.poll(now, self._max_rows, self._blocked)
         self._blocked = Micros(0)
         self._poll_at = polling.again_at
+        if polling.report is not None:
+            self._reports.source_progressed(self.spec.id, polling.report)
         return True
 
     def _pause(self, task: Task) -> float | None:

@@ -43,6 +43,7 @@ from engine.errors import StorageError
 from engine.graph.jobgraph import JobGraph, TaskId
 from engine.graph.plan import plan_of
 from engine.runtime.task import Task
+from engine.runtime.watermark_groups import Aligned, WatermarkGroups
 from engine.runtime.wiring import wire
 from engine.testing.memory import MemoryStorage
 
@@ -116,7 +117,9 @@ class Attempt:
             target: deque() for target in wiring.routes.values()
         }
         self._again_at = {id_: now for id_, task in self.tasks.items() if task.is_source}
-        self._mail: dict[TaskId, deque[Effect]] = {id_: deque() for id_ in self.tasks}
+        self._mail: dict[TaskId, deque[Effect | Aligned]] = {id_: deque() for id_ in self.tasks}
+        self._groups = WatermarkGroups(graph.vertices)
+        self._progress: dict[TaskId, deque[Micros]] = {id_: deque() for id_ in self._again_at}
         self._unwritten: list[TaskSnapshot] = []
         self._acks: list[SubtaskSnapshot] = []
         self._written: int | None = None
@@ -160,6 +163,9 @@ class Attempt:
         for id_, mail in self._mail.items():
             if mail:
                 steps.append(Step(Pace.MAIL, partial(self._read_mail, id_)))
+        for id_, reports in self._progress.items():
+            if reports:
+                steps.append(Step(Pace.MAIL, partial(self._report_progress, id_)))
         for id_, task in self.tasks.items():
             if task.end_of_input and id_ not in self._ended:
                 steps.append(Step(Pace.MAIL, partial(self._report_end, id_)))
@@ -203,7 +209,10 @@ class Attempt:
         queue.append(self.tasks[id_].outbox.popleft()[1])
 
     def _poll(self, id_: TaskId, random: Random) -> None:
-        self._again_at[id_] = self.tasks[id_].poll(self.now, random.randint(1, MAX_ROWS)).again_at
+        polling = self.tasks[id_].poll(self.now, random.randint(1, MAX_ROWS))
+        self._again_at[id_] = polling.again_at
+        if polling.report is not None:
+            self._progress[id_].append(polling.report)
         self._collect(id_)
 
     def _advance(self, id_: TaskId) -> None:
@@ -224,6 +233,8 @@ class Attempt:
                 task.notify_complete(checkpoint_id)
             case NotifyAborted(checkpoint_id):
                 task.notify_aborted(checkpoint_id)
+            case Aligned(_, lowest) if not task.align(lowest):
+                return
         if task.is_source:
             self._again_at[id_] = self.now
         self._collect(id_)
@@ -251,6 +262,12 @@ class Attempt:
         checkpoint_id, self._written = self._written, None
         assert checkpoint_id is not None
         self.coordinator.manifest_written(checkpoint_id, self._now_ms)
+
+    def _report_progress(self, id_: TaskId) -> None:
+        aligned = self._groups.report(id_, self._progress[id_].popleft())
+        for member, task in self.tasks.items():
+            if aligned is not None and task.spec.watermark_group == aligned.group:
+                self._mail[member].append(aligned)
 
     def _report_end(self, id_: TaskId) -> None:
         self._ended.add(id_)

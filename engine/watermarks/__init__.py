@@ -13,10 +13,16 @@ Source   Akidau et al., The Dataflow Model, VLDB 2015; Flink's BoundedOutOfOrder
 from __future__ import annotations
 
 from engine.watermarks.split import SplitWatermarks
-from engine.watermarks.strategy import WatermarkStrategy, bounded_out_of_orderness, monotonic
+from engine.watermarks.strategy import (
+    Alignment,
+    WatermarkStrategy,
+    bounded_out_of_orderness,
+    monotonic,
+)
 from engine.watermarks.times import event_times
 
 __all__ = [
+    "Alignment",
     "SplitWatermarks",
     "WatermarkStrategy",
     "bounded_out_of_orderness",

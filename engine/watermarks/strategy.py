@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.durations import Duration, format_duration, parse_duration
 from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.watermarks.times import UNITS
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Who waits for whom: no split of a group is read while it is too far ahead of the slowest."""
+
+    group: str | None = None
+    """Sources with the same name wait for each other; None: the splits of one source do."""
+    max_drift: Micros | None = None
+    """Event time that a split may be ahead; None: as much as some batches hold."""
+
+    def __str__(self) -> str:
+        drift = "some batches" if self.max_drift is None else format_duration(self.max_drift)
+        return f"{self.group or 'its splits'}, at most {drift} ahead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +33,29 @@ class WatermarkStrategy:
     idle_after: Micros | None = None
     unit: str = "us"
     """Unit of an integer column."""
+    alignment: Alignment | None = Alignment()
+    """None: every split is read as fast as it can be."""
+
+    def aligned(self, group: str, max_drift: Duration | None = None) -> WatermarkStrategy:
+        """Have all sources of `group` wait for the one furthest behind.
+
+        A source that may fall silent needs `idle_after`: until then the others wait for it.
+
+        >>> monotonic("time").aligned("readings", max_drift="1h").alignment
+        Alignment(group='readings', max_drift=3600000000)
+        """
+        if not group.strip():
+            msg = f"alignment group has no name: got {group!r}; pass e.g. aligned('readings')"
+            raise ConfigError(msg)
+        drift = None if max_drift is None else parse_duration(max_drift, "max_drift")
+        if drift is not None and drift <= 0:
+            msg = f"max_drift must be positive: got {max_drift!r}; pass e.g. '1h', or leave it out"
+            raise ConfigError(msg)
+        return replace(self, alignment=Alignment(group, drift))
+
+    def unaligned(self) -> WatermarkStrategy:
+        """Have no split wait for another: as fast as it can be, whatever the windows then hold."""
+        return replace(self, alignment=None)
 
     def __str__(self) -> str:
         return f"{self.column}, at most {format_duration(self.bound)} out of order"

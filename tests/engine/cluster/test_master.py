@@ -41,7 +41,11 @@ PLAN = Plan(
     checkpoint_interval_ms=None,
     vertices=(
         VertexPlan(
-            VERTEX, "numbers", 2, (OperatorPlan("numbers", "n", OperatorKind.SOURCE, "source"),)
+            VERTEX,
+            "numbers",
+            2,
+            (OperatorPlan("numbers", "n", OperatorKind.SOURCE, "source"),),
+            watermark_group="numbers",
         ),
     ),
     edges=(),
@@ -175,6 +179,16 @@ async def test_no_worker_runs_before_all_are_ready(stage: Stage) -> None:
     second.say(control.WorkerReady())
     assert [len(worker.of(control.Run)) for worker in (first, second)] == [1, 1]
     assert stage.status is JobStatus.RUNNING
+
+
+async def test_sources_of_a_watermark_group_hear_how_far_the_slowest_of_them_is(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    for slot, watermark in ((0, 70), (1, 50), (0, 90), (1, 60)):
+        workers[slot].say(control.SourceProgress(VERTEX, slot, watermark))
+    told = [control.Align("numbers", 50), control.Align("numbers", 60)]
+    assert [worker.of(control.Align) for worker in workers] == [told, told]
 
 
 async def test_a_job_finishes_when_every_subtask_has_and_the_workers_are_gone(

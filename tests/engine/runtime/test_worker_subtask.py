@@ -11,7 +11,7 @@ import pytest
 
 from engine.clock import monotonic
 from engine.connectors.contract import Polled, Sink, SinkWriter, Source, SplitReader
-from engine.elements import AfterBarrier, Barrier
+from engine.elements import AfterBarrier, Barrier, Micros
 from engine.graph.jobgraph import (
     ChainedOperator,
     JobEdge,
@@ -26,6 +26,7 @@ from engine.runtime.channels import CAPACITY, Endpoint, LocalChannel
 from engine.runtime.wiring import wire
 from engine.runtime.worker_exchange import Ports
 from engine.runtime.worker_subtask import Subtask
+from engine.watermarks import monotonic as in_order
 
 SOURCE, SINK = TaskId("source", 0), TaskId("sink", 0)
 MAX_ROWS = 10
@@ -95,9 +96,13 @@ class Heard:
     def __init__(self):
         self.snapshots: queue.Queue = queue.Queue()
         self.ends: queue.Queue = queue.Queue()
+        self.progress: queue.Queue = queue.Queue()
 
     def snapshot_taken(self, snapshot, sync_ms):
         self.snapshots.put(snapshot)
+
+    def source_progressed(self, task, watermark):
+        self.progress.put(watermark)
 
     def input_ended(self, task):
         self.ends.put(("input", task))
@@ -217,3 +222,25 @@ def test_code_that_exits_is_a_failure_too(pair: Pair) -> None:
 
 def take(items: queue.Queue, count: int) -> list:
     return [items.get(timeout=10) for _ in range(count)]
+
+
+def test_a_source_that_is_too_far_ahead_sleeps_until_it_hears_of_the_others() -> None:
+    heard = Heard()
+    waiting = in_order("n").aligned("numbers", max_drift=MAX_ROWS)
+    chained = ChainedOperator("numbers", "numbers", SourceOperator(Numbers(), waiting))
+    vertex = JobVertex("source", "s", 2, (chained,), watermark_group="numbers")
+    subtask = Subtask(
+        wire(JobGraph("n", 128, (vertex,), ()), "j", "a").specs[SOURCE], heard, MAX_ROWS
+    )
+    subtask.start(None)
+    assert subtask.ready.wait(5)
+    subtask.run(Ports())
+    try:
+        assert heard.progress.get(timeout=5) == MAX_ROWS - 1
+        subtask.align(Micros(MAX_ROWS - 1))
+        assert [heard.progress.get(timeout=5) for _ in range(2)] == [19, 29]
+        assert subtask.metrics is not None
+        assert subtask.metrics.operators[0].rows_out == 3 * MAX_ROWS
+    finally:
+        subtask.stop()
+        subtask.join(5)
