@@ -1,7 +1,8 @@
 """Cells: aggregates of many keys and slices side by side in arrays, one row added at a time.
 
     rows --outside--> those that no cell can take, which become partials by themselves
-    rows --add--> cells --take--> partial columns, the same as `Accumulator.lift` and `reduce` give
+    rows --add--> cells <--merge-- partials
+                  cells --take--> partial columns, the same as `Accumulator.lift` and `reduce` give
 
 Order    partials merge exactly, so it does not show which rows went which way.
 Cost     a row costs a few nanoseconds per aggregate; a batch costs no query.
@@ -32,6 +33,10 @@ MOST_ROWS = 2**22
 """Take all cells before they hold more rows than this: limbs of 40 bits do not run over then."""
 
 
+_MOST_TOP = 2**40
+"""What the top limb of a partial is below: `MOST_ROWS` of them do not run over."""
+
+
 class Cells(ABC):
     """The partial columns of one accumulator, or of a part of one, per cell."""
 
@@ -46,6 +51,14 @@ class Cells(ABC):
     @abstractmethod
     def add(self, at: At, values: pl.Series) -> None:
         """Add the value of each row to its cell; nulls are left out."""
+
+    @abstractmethod
+    def odd(self, partials: pl.DataFrame) -> Flags | None:
+        """Which partials `merge` cannot take; None for none."""
+
+    @abstractmethod
+    def merge(self, at: At, partials: pl.DataFrame) -> None:
+        """Merge each partial with its cell."""
 
     @abstractmethod
     def take(self, cells: Taken) -> list[pl.Series]:
@@ -68,6 +81,14 @@ class CountCells(Cells):
         at, _ = _known(at, values)
         active().count(at, self._counts)
 
+    def odd(self, partials: pl.DataFrame) -> Flags | None:
+        """None: a cell holds any."""
+        return None
+
+    def merge(self, at: At, partials: pl.DataFrame) -> None:
+        """Add the counts."""
+        active().add_whole(at, partials.get_column(self._name).to_numpy(), self._counts)
+
     def take(self, cells: Taken) -> list[pl.Series]:
         """The counts."""
         return [pl.Series(self._name, _taken(self._counts, cells, 0))]
@@ -88,6 +109,14 @@ class WholeSumCells(Cells):
         """Add the values."""
         at, known = _known(at, values.cast(pl.Int64))
         active().add_whole(at, known.to_numpy(), self._sums)
+
+    def odd(self, partials: pl.DataFrame) -> Flags | None:
+        """None: a cell holds any."""
+        return None
+
+    def merge(self, at: At, partials: pl.DataFrame) -> None:
+        """Add the sums."""
+        active().add_whole(at, partials.get_column(self._name).to_numpy(), self._sums)
 
     def take(self, cells: Taken) -> list[pl.Series]:
         """The sums."""
@@ -115,6 +144,19 @@ class ExactSumCells(Cells):
         """Add the values to the limbs."""
         at, known = _known(at, values)
         active().add_exact(at, _bits(known), self._limbs)
+
+    def odd(self, partials: pl.DataFrame) -> Flags | None:
+        """Sums with a special or a rest, and those of which the limbs could run over."""
+        *limbs, special, rest = (partials.get_column(name) for name in self._columns)
+        rows: Flags = (special.to_numpy() != 0.0) | (np.abs(limbs[-1].to_numpy()) >= _MOST_TOP)
+        if rest.null_count() < len(rest):
+            rows |= rest.is_not_null().to_numpy()
+        return rows if rows.any() else None
+
+    def merge(self, at: At, partials: pl.DataFrame) -> None:
+        """Add the limbs."""
+        for limb, name in enumerate(self._columns[:4]):
+            active().add_whole(at * 4 + limb, partials.get_column(name).to_numpy(), self._limbs)
 
     def take(self, cells: Taken) -> list[pl.Series]:
         """The limbs, carried; no specials, no rests."""
@@ -162,6 +204,14 @@ class ExtremeCells(Cells):
         else:
             whole = known.to_physical().cast(pl.Int64).to_numpy()
             active().keep_whole(at, whole, self._best, self._seen, self._largest)
+
+    def odd(self, partials: pl.DataFrame) -> Flags | None:
+        """NaN."""
+        return self.outside(partials.get_column(self._name))
+
+    def merge(self, at: At, partials: pl.DataFrame) -> None:
+        """Keep the better of each two."""
+        self.add(at, partials.get_column(self._name))
 
     def take(self, cells: Taken) -> list[pl.Series]:
         """The best values; null where there was none."""

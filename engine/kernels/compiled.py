@@ -281,6 +281,80 @@ def keep_float(cells, values, best, seen, largest):
         seen[cell] = True
 
 
+@_compiled(
+    types.UniTuple(types.int64, 2),
+    _SMALL,
+    types.UniTuple(_WHOLE, 3),
+    _COUNT,
+    types.int32[::1],
+    types.int32[::1],
+    types.int64[::1],
+    types.int64[::1],
+    types.int32[::1],
+    types.int32[::1],
+    types.int32[::1],
+    types.int32[::1],
+)
+def join_sessions(keys, fragments, gap, heads, nexts, firsts, lasts, free, at, gone, into):
+    """Find the session of each fragment, and join those that it links."""
+    fragment_firsts, fragment_lasts, marks = fragments
+    taken, moved = 0, 0
+    for row in range(len(keys)):
+        first, last, mark = fragment_firsts[row], fragment_lasts[row], marks[row]
+        found, before, session = -1, -1, heads[keys[row]]
+        while session >= 0:
+            begin, end, after = firsts[session], lasts[session], nexts[session]
+            if end + gap > mark and first - end < gap and begin - last < gap:
+                if found < 0:
+                    found = before = session
+                    firsts[found], lasts[found] = min(begin, first), max(end, last)
+                else:
+                    firsts[found] = min(firsts[found], begin)
+                    lasts[found] = max(lasts[found], end)
+                    nexts[before] = after
+                    lasts[session] = FREE
+                    gone[moved], into[moved] = session, found
+                    moved += 1
+            else:
+                before = session
+            session = after
+        if found < 0:
+            found = free[taken]
+            taken += 1
+            nexts[found] = heads[keys[row]]
+            heads[keys[row]] = found
+            firsts[found], lasts[found] = first, last
+        at[row] = found
+    return taken, moved
+
+
+@_compiled(
+    _COUNT,
+    _COUNT,
+    types.int32[::1],
+    types.int32[::1],
+    types.int32[::1],
+    types.int64[::1],
+    types.int32[::1],
+)
+def close_sessions(limit, owners, heads, nexts, lasts, closed):
+    """Take the sessions out of their chains whose last time is up to a limit."""
+    count = 0
+    for session in range(len(lasts)):
+        if lasts[session] > limit or lasts[session] == FREE:
+            continue
+        at = heads[owners[session]]
+        if at == session:
+            heads[owners[session]] = nexts[session]
+        else:
+            while nexts[at] != session:
+                at = nexts[at]
+            nexts[at] = nexts[session]
+        closed[count] = session
+        count += 1
+    return count
+
+
 @_compiled(types.Tuple((types.int64, types.boolean)), _WHOLE, _COUNT, _COUNT)
 def running_watermark(times, bound, watermark):
     """The watermark after some rows, and whether any was behind it."""

@@ -83,6 +83,27 @@ class Kernels(Protocol):
     ) -> None:
         """Keep the smallest or largest float."""
 
+    def join_sessions(
+        self,
+        keys: Small,
+        fragments: tuple[Whole, Whole, Whole],
+        gap: int,
+        heads: Small,
+        nexts: Small,
+        firsts: Whole,
+        lasts: Whole,
+        free: Small,
+        at: Small,
+        gone: Small,
+        into: Small,
+    ) -> tuple[int, int]:
+        """Find the session of each fragment, and join those that it links."""
+
+    def close_sessions(
+        self, limit: int, owners: Small, heads: Small, nexts: Small, lasts: Whole, closed: Small
+    ) -> int:
+        """Take the sessions out of their chains whose last time is up to a limit."""
+
     def running_watermark(self, times: Whole, bound: int, watermark: int) -> tuple[int, bool]:
         """The watermark after some rows, and whether any was behind it."""
 

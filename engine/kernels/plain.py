@@ -244,6 +244,72 @@ def keep_float(cells: Small, values: Floats, best: Floats, seen: Flags, largest:
     seen[cells] = True
 
 
+def join_sessions(
+    keys: Small,
+    fragments: tuple[Whole, Whole, Whole],
+    gap: int,
+    heads: Small,
+    nexts: Small,
+    firsts: Whole,
+    lasts: Whole,
+    free: Small,
+    at: Small,
+    gone: Small,
+    into: Small,
+) -> tuple[int, int]:
+    """Find the session of each fragment; return how many numbers of `free` it took, and how many
+    sessions became part of others: `gone` of them `into` those.
+
+    `fragments`: first and last time of each, and its mark: it joins sessions of its key that are
+    less than a gap away and end after that. `heads` and `nexts` chain the sessions of a key.
+    """
+    taken, moved = 0, 0
+    rows = zip(keys.tolist(), *(each.tolist() for each in fragments), strict=True)
+    for row, (key, first, last, mark) in enumerate(rows):  # only until the compiled loop is ready
+        found, before, session = -1, -1, int(heads[key])
+        while session >= 0:
+            begin, end, after = int(firsts[session]), int(lasts[session]), int(nexts[session])
+            if end + gap > mark and first - end < gap and begin - last < gap:
+                if found < 0:
+                    found = before = session
+                    firsts[found], lasts[found] = min(begin, first), max(end, last)
+                else:
+                    firsts[found] = min(int(firsts[found]), begin)
+                    lasts[found] = max(int(lasts[found]), end)
+                    nexts[before] = after
+                    lasts[session] = FREE
+                    gone[moved], into[moved] = session, found
+                    moved += 1
+            else:
+                before = session
+            session = after
+        if found < 0:
+            found = int(free[taken])
+            taken += 1
+            nexts[found], heads[key] = heads[key], found
+            firsts[found], lasts[found] = first, last
+        at[row] = found
+    return taken, moved
+
+
+def close_sessions(
+    limit: int, owners: Small, heads: Small, nexts: Small, lasts: Whole, closed: Small
+) -> int:
+    """Take the sessions out of their chains whose last time is up to a limit; return how many."""
+    over = np.flatnonzero((lasts > FREE) & (lasts <= limit))
+    for session in over.tolist():  # only until the compiled loop is ready
+        key, after = owners[session], nexts[session]
+        at = int(heads[key])
+        if at == session:
+            heads[key] = after
+        else:
+            while nexts[at] != session:
+                at = int(nexts[at])
+            nexts[at] = after
+    closed[: len(over)] = over
+    return len(over)
+
+
 def running_watermark(times: Whole, bound: int, watermark: int) -> tuple[int, bool]:
     """The watermark after some rows of a split, and whether any row was behind its own."""
     marks = np.maximum(np.maximum.accumulate(times) - bound, watermark)

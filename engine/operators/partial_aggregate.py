@@ -63,19 +63,10 @@ class PartialAggregate(Operator):
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Set late rows aside, and gather the others per key and slice."""
-        if self._panes is None:
-            self._by_batch(frame, ctx)
-            return
-        values = computed(self.partials, frame)
-        apart = _either(self._panes.outside(values), _behind(frame))
-        usual = frame
-        if apart is not None:
-            usual = frame.filter(~apart)
-            values = {name: column.filter(~apart) for name, column in values.items()}
-        if not usual.height or not self._panes.add(usual, values, ctx.watermark):
-            self._by_batch(frame, ctx)
-        elif apart is not None:
-            self._by_batch(frame.filter(apart), ctx)
+        panes = self._panes
+        apart = frame if panes is None else left_over(panes, self.partials, frame, ctx.watermark)
+        if apart.height:
+            self._by_batch(apart, ctx)
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         """Send on what windows that fire now are made of."""
@@ -119,6 +110,21 @@ class PartialAggregate(Operator):
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
         return {"keys": ", ".join(self.keys), "window": str(self.horizons)}
+
+
+def left_over(
+    panes: Panes, partials: Partials, frame: pl.DataFrame, watermark: Micros
+) -> pl.DataFrame:
+    """Gather the rows of a batch in panes; those that cannot be are returned."""
+    values = computed(partials, frame)
+    apart = _either(panes.outside(values), _behind(frame))
+    usual = frame
+    if apart is not None:
+        usual = frame.filter(~apart)
+        values = {name: column.filter(~apart) for name, column in values.items()}
+    if not usual.height or not panes.add(usual, values, watermark):
+        return frame
+    return usual.clear() if apart is None else frame.filter(apart)
 
 
 def _behind(frame: pl.DataFrame) -> Flags | None:

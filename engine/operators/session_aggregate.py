@@ -1,11 +1,12 @@
 """Session aggregate: both halves of windows that end when a key is silent for a gap.
 
     rows --cut time into slices of one gap--> one fragment (first, last, partial) per key and slice
-    fragments --sort by key and first row, cut where the gap is reached, merge--> sessions
-    on_watermark   emit sessions with last + gap <= watermark; put the others back, one row each
+    fragments --join what is less than a gap apart--> sessions, in a table
+    on_watermark   emit sessions with last + gap <= watermark
+    flush          put the open sessions into the state, where a snapshot finds them
 
 Two rows of a key in one slice are always less than a gap apart, so a slice never holds two sessions
-and partials merge there as in any other window. Only a firing looks across slices.
+and partials merge there as in any other window. Only the table looks across slices.
 
 Shapes   out  (keys…, window_start, window_end, one column per aggregate, event_time); a session
               covers [first row, last row + gap), event_time is its last microsecond
@@ -13,8 +14,8 @@ Order    results leave sorted by (window_end, keys, window_start).
 Late     a row is late when its own row watermark is a gap or more after it. A row that is behind
          by less than a gap joins only sessions that end after its row watermark: it waits until
          event time has passed that, because sessions that end before may have fired already.
-Cost     a row costs what it costs in a tumbling window; a firing scans one row per open session and
-         slice, and sorts those of keys that have been silent for a gap.
+Cost     a row costs what it costs in a tumbling window, and a fragment some tens of nanoseconds; a
+         firing looks at one number per open session, a snapshot at all of each.
 Source   Akidau et al., The Dataflow Model, VLDB 2015, section 2.2.1 (sessions).
 """
 
@@ -29,26 +30,25 @@ import polars as pl
 from engine.aggregates import ROWS, Accumulator, Partials
 from engine.aggregates import max as largest
 from engine.aggregates import min as smallest
-from engine.elements import EVENT_TIME, KEY_GROUP, Micros
+from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, Micros
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
+from engine.operators.panes import Panes
 from engine.operators.partial_aggregate import (
     COUNTS_FROM,
     LATE,
     LATE_ROWS,
     aggregated,
+    left_over,
     row_marks,
 )
+from engine.operators.session_table import FIRST, LAST, SessionTable
 from engine.operators.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
 from engine.state.handles import RunsHandle
 from engine.windows import Session, Times
 
-FIRST = "session.first"
-LAST = "session.last"
 _SLICE = "session.slice"
-_BEGINS = "session.begins"
-_SESSION = "session.number"
 
 
 def session_partials(
@@ -67,7 +67,7 @@ def session_partials(
 
 
 class PartialSessions(Operator):
-    """Gathers rows of one batch per key and slice of one gap."""
+    """Gathers rows per key and slice of one gap."""
 
     name: ClassVar[str] = "partial_aggregate"
 
@@ -75,9 +75,35 @@ class PartialSessions(Operator):
         self.keys = tuple(keys)
         self.window = window
         self.fragments = fragments
+        self._panes: Panes | None = None
+
+    def open(self, ctx: Context) -> None:
+        """Gather over batches, if all aggregates can be kept in cells."""
+        cells = self.fragments.cells()
+        if cells is not None:
+            grid = (self.window.gap, 0, 0)
+            self._panes = Panes(self.keys, grid, cells, ctx.max_parallelism, ctx.emit)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Set late rows aside, and gather those in time apart from those behind."""
+        first = cast("int", frame.get_column(EVENT_TIME).min())
+        if self._panes is not None and first >= ctx.watermark:
+            frame = left_over(self._panes, self.fragments, frame, ctx.watermark)
+        if frame.height:
+            self._by_batch(frame, ctx)
+
+    def on_watermark(self, time: Micros, ctx: Context) -> None:
+        """Send on what sessions that are over now may be made of: rows before that time."""
+        if self._panes is not None:
+            last_end = min(time, MAX_TIME - self.window.gap) + self.window.gap - 1
+            self._panes.flush_until(last_end)
+
+    def flush(self, ctx: Context) -> None:
+        """Send everything on."""
+        if self._panes is not None:
+            self._panes.flush()
+
+    def _by_batch(self, frame: pl.DataFrame, ctx: Context) -> None:
         times = frame.get_column(EVENT_TIME).to_numpy()
         marks = row_marks(frame, ctx.watermark)
         if marks is None:
@@ -129,7 +155,6 @@ class SessionAggregate(Operator):
         self._open = StateDescriptor("sessions", StateKind.RUNS, dict(keys), columns, defaults)
         sliced = {**keys, _SLICE: pl.Int64()}
         self._waiting = StateDescriptor("waiting", StateKind.RUNS, sliced, columns, defaults)
-        self._columns = [KEY_GROUP, *keys, SLICE_END, *columns]
 
     @property
     def states(self) -> Sequence[StateDescriptor]:
@@ -142,12 +167,16 @@ class SessionAggregate(Operator):
         return result_schema(self._open.keys, self.partials)
 
     def open(self, ctx: Context) -> None:
-        """Tell the states how fragments of one slice merge."""
+        """Tell the states how fragments of one slice merge, and put sessions together."""
         for descriptor in self.states:
             self._runs(ctx, descriptor).merge_with(self.fragments.merge)
+        self._table = SessionTable(self.keys, self.window.gap, self.partials, ctx.max_parallelism)
+        for run in self._runs(ctx, self._open).read(MIN_TIME, MAX_TIME):
+            self._table.add(run)
+        self._changed = False
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
-        """Keep fragments of sessions that have not fired."""
+        """Join fragments to sessions that have not fired."""
         over = frame.get_column(LAST) + self.window.gap <= ctx.watermark
         if over.any():  # possible only after an input was idle
             ctx.count(LATE_ROWS, int(frame.get_column(ROWS).filter(over).sum()))
@@ -157,102 +186,37 @@ class SessionAggregate(Operator):
             soon = pl.col(SLICE_END).clip(lower_bound=ctx.watermark + 1)
             self._runs(ctx, self._waiting).append(waiting.with_columns(soon))
         else:
-            self._runs(ctx, self._open).append(frame)
+            self._table.add(frame)
+            self._changed = True
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         """Give the results of every session that event time has passed."""
-        runs, waiting = (self._runs(ctx, state) for state in self.states)
-        woken = waiting.take_until(time)
-        closed = self._closed(runs, time) if woken is None else self._after(runs, woken, time)
-        if closed is not None and closed.height:
+        woken = self._runs(ctx, self._waiting).take_until(time)
+        if woken is not None:
+            # In this order each finds those sessions over that were when it came.
+            woken = woken.sort(SLICE_END)
+            self._table.add(woken, woken.get_column(SLICE_END).to_numpy() - 1)
+        closed = self._table.close(time - self.window.gap)
+        if closed is not None:
             ctx.emit(self._results(closed))
+        self._changed |= woken is not None or closed is not None
 
-    def _closed(self, runs: RunsHandle, time: int) -> pl.DataFrame | None:
-        """Take the sessions that are over. The last row of such a one is in a slice that has ended,
-        so only keys with an old fragment there are looked at.
-        """
-        ended = runs.read(-(2**63), time)
-        if not any(self._any_over(run, time) for run in ended):
-            return None
-        fragments = pl.concat(ended)
-        old = fragments.filter(pl.col(LAST) + self.window.gap <= time).select(self.keys).unique()
-        over, left = self._cut(fragments.join(old, on=self.keys, how="semi"), time)
-        # One slice goes beyond that time: what it holds may go on with a session that looks over.
-        after = runs.read(time, time + self.window.gap - 1)
-        if after and over.height:
-            over, joined = self._going_on(over, pl.concat(after))
-            left = pl.concat([left, joined])
-        runs.drop_until(time)
-        runs.append(fragments.join(old, on=self.keys, how="anti"))
-        runs.append(left)
-        return over
-
-    def _going_on(
-        self, over: pl.DataFrame, after: pl.DataFrame
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Sessions that are over, and those that rows of the next slice belong to, put there."""
-        known = after.join(over, on=self.keys, how="semi")
-        begins = known.group_by(self.keys).agg(
-            pl.col(FIRST).min().alias(_BEGINS), pl.col(SLICE_END).first().alias(_SLICE)
-        )
-        both = over.join(begins, on=self.keys, how="left", maintain_order="left")
-        on = (pl.col(_BEGINS) - pl.col(LAST) < self.window.gap).fill_null(value=False)
-        joined = both.filter(on).with_columns(pl.col(_SLICE).alias(SLICE_END))
-        return both.filter(~on).select(self._columns), joined.select(self._columns)
-
-    def _after(self, runs: RunsHandle, woken: pl.DataFrame, time: int) -> pl.DataFrame:
-        """Take the sessions that are over, when some rows have waited for this time."""
-        found = runs.take_until(Micros(time + self.window.gap - 1))
-        fragments = pl.DataFrame(schema=self._open_schema) if found is None else found
-        fired, fragments = self._woken(fragments.select(self._columns), woken)
-        over, left = self._cut(fragments, time)
-        runs.append(left)
-        return pl.concat([*fired, over])
-
-    def _woken(
-        self, fragments: pl.DataFrame, woken: pl.DataFrame
-    ) -> tuple[list[pl.DataFrame], pl.DataFrame]:
-        """Add the rows that waited, each after the sessions that end before its row watermark."""
-        fired: list[pl.DataFrame] = []
-        for at, rows in sorted(woken.partition_by(SLICE_END, as_dict=True).items()):
-            mark = int(at[0]) - 1
-            if self._any_over(fragments, mark):
-                over, fragments = self._cut(fragments, mark)
-                fired.append(over)
-            ready = rows.drop(SLICE_END).rename({_SLICE: SLICE_END})
-            fragments = pl.concat([fragments, ready.select(self._columns)])
-        return fired, fragments
-
-    def _cut(self, fragments: pl.DataFrame, time: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Join fragments to sessions: those that are over at a time, and the others."""
-        joined = fragments.sort(*self.keys, FIRST)
-        reach = pl.col(LAST).cum_max().shift(1).over(self.keys)
-        begins = (pl.col(FIRST) - reach >= self.window.gap).fill_null(value=True)
-        numbered = joined.with_columns(begins.cum_sum().alias(_SESSION))
-        merged = self.fragments.merge(numbered, [_SESSION], [KEY_GROUP, *self.keys])
-        last = merged.get_column(LAST)
-        ends = pl.Series(SLICE_END, self.window.slice_ends(last.to_numpy()))
-        sessions = merged.with_columns(ends).select(self._columns)
-        over = last + self.window.gap <= time
-        return sessions.filter(over), sessions.filter(~over)
-
-    def _any_over(self, fragments: pl.DataFrame, time: int) -> bool:
-        first_last = cast("int | None", fragments.get_column(LAST).min())
-        return first_last is not None and first_last + self.window.gap <= time
+    def flush(self, ctx: Context) -> None:
+        """Put the open sessions where snapshots find them."""
+        if not self._changed:
+            return
+        runs = self._runs(ctx, self._open)
+        runs.drop_until(MAX_TIME)
+        sessions = self._table.all()
+        if sessions is not None:
+            last = sessions.get_column(LAST).to_numpy()
+            runs.append(sessions.with_columns(pl.Series(SLICE_END, self.window.slice_ends(last))))
+        self._changed = False
 
     def _results(self, closed: pl.DataFrame) -> pl.DataFrame:
         closed = closed.sort(LAST, *self.keys, FIRST)
         start, end = closed.get_column(FIRST), closed.get_column(LAST) + self.window.gap
         return results(closed, self.keys, start, end, self.partials)
-
-    @property
-    def _open_schema(self) -> dict[str, pl.DataType]:
-        return {
-            KEY_GROUP: pl.UInt16(),
-            **self._open.keys,
-            SLICE_END: pl.Int64(),
-            **self._open.values,
-        }
 
     def _runs(self, ctx: Context, descriptor: StateDescriptor) -> RunsHandle:
         return cast("RunsHandle", ctx.state(descriptor))
