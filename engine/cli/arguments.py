@@ -88,6 +88,9 @@ def _add_run(run: argparse.ArgumentParser) -> None:
         help="the engine owns the snapshot from now on, and deletes it like a checkpoint",
     )
     run.add_argument("--name", help="name of the job, instead of its own")
+    run.add_argument(
+        "--embedded", action="store_true", help="in a cluster of its own, which ends with the job"
+    )
     run.add_argument("--job-id", metavar="HEX", help="32 hex digits; a repeated run is refused")
 
 

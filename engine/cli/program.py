@@ -2,6 +2,7 @@
 
     headwater [--url URL] COMMAND …      an engine at URL, or $HEADWATER_ENGINE_URL
     headwater plan | state …             files here; no engine needed (also: savepoint show …)
+    headwater run --embedded FILE        in a cluster of its own, like python FILE
     headwater jobmanager | taskmanager   be a part of an engine
 
 Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. Never a traceback for
@@ -10,8 +11,10 @@ Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. N
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from engine.cli import local, remote
 from engine.cli.arguments import parse
@@ -20,6 +23,7 @@ from engine.cli.remote import Target
 from engine.cli.snapshots import VERBS as LOOKS
 from engine.errors import HeadwaterError
 from engine.rest.client import EngineClient
+from engine.stream.capture import capture
 
 INTERRUPTED = 130
 
@@ -45,7 +49,9 @@ def main(
     try:
         if options.command == "state":
             return LOOKS[options.verb](options)
-        if options.command in LOCAL:
+        if options.command == "run" and options.embedded:
+            _run_embedded(options)
+        elif options.command in LOCAL:
             LOCAL[options.command](options)
         else:
             with connect(options.url, options.token) as engine:
@@ -56,6 +62,16 @@ def main(
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
+
+
+def _run_embedded(options: argparse.Namespace) -> None:
+    # Imported only when asked for: it holds a whole engine.
+    from engine.cli import embedded
+    from engine.cluster.artifacts import settings_of
+
+    request = remote.run_request(options)
+    graph = capture(Path(options.file), options.args, settings_of(request.program))
+    embedded.run(graph, request)
 
 
 def _job_manager(argv: Sequence[str]) -> int:

@@ -60,27 +60,32 @@ class Target:
 def run(options: argparse.Namespace, target: Target) -> None:
     """Upload a job file and start it."""
     file = Path(options.file)
+    artifact_id = target.engine.upload(file.name, _content(file))
+    job_id = target.engine.run(run_request(options, artifact_id))
+    start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"
+    print(f"job {job_id} started {start}")
+
+
+def run_request(options: argparse.Namespace, artifact_id: str = "") -> RunRequest:
+    """What the options of `run` ask for."""
     settings = dict(options.settings)
     if options.name:
         settings[NAME_SETTING] = options.name
     if options.rename:
         settings[RENAMES] = "; ".join(options.rename)
     program = Program(
-        artifact_id=target.engine.upload(file.name, _content(file)),
+        artifact_id=artifact_id,
         arguments=tuple(options.args),
         parallelism=options.parallelism,
         settings=settings,
     )
-    request = RunRequest(
+    return RunRequest(
         program=program,
         job_id=options.job_id,
         savepoint_path=options.from_savepoint,
         allow_non_restored=options.allow_non_restored or frozenset(options.allow_lost),
         claim=ClaimMode.CLAIM if options.claim else ClaimMode.NO_CLAIM,
     )
-    job_id = target.engine.run(request)
-    start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"
-    print(f"job {job_id} started {start}")
 
 
 def list_jobs(options: argparse.Namespace, target: Target) -> None:

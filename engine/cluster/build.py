@@ -20,10 +20,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import cloudpickle
-
 from engine.errors import ArtifactError, HeadwaterError
 from engine.graph.jobgraph import JobGraph
+from engine.graph.pickling import pickled
 from engine.graph.plan import plan_of
 from engine.stream import capture
 
@@ -49,13 +48,13 @@ def main(argv: Sequence[str]) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     try:
         graph = build(artifact, request["arguments"], request["settings"])
-        pickled: bytes = cloudpickle.dumps(graph)  # type: ignore[no-untyped-call]
+        content = pickled(graph)
     except HeadwaterError as error:
         return _fail(out, error)
     except MemoryError:
         msg = f"job file {artifact.name} needs more than {MEMORY_BYTES >> 30} GiB to be built"
         return _fail(out, ArtifactError(f"{msg}; read data in sources, not in the job file"))
-    (out / GRAPH).write_bytes(pickled)
+    (out / GRAPH).write_bytes(content)
     (out / PLAN).write_text(plan_of(graph).to_json())
     return 0
 

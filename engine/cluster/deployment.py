@@ -46,6 +46,8 @@ class Surroundings:
     """Folder of the sockets."""
     logs: Path
     max_rows: int
+    embedded: bool = False
+    """Whether workers print where the job file does, instead of into logs."""
 
 
 class DeploymentListener(Protocol):
@@ -128,8 +130,13 @@ class Deployment:
             graph=str(graph_file(self._row.folder)),
             code=self._row.code,
             max_rows=self._around.max_rows,
-            log=str(self._around.logs / f"job-{self._row.job_id[:8]}-{slot}.log"),
+            log=self._log(slot),
         )
+
+    def _log(self, slot: int) -> str:
+        if self._around.embedded:
+            return ""
+        return str(self._around.logs / f"job-{self._row.job_id[:8]}-{slot}.log")
 
     # From the fleet.
 

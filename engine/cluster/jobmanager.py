@@ -25,7 +25,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +61,7 @@ class Options:
     """How to run a job manager."""
 
     home: Path
+    savepoints: Path
     host: str
     port: int
     runtime: Path
@@ -68,6 +69,8 @@ class Options:
     slots: int
     max_rows: int
     token: str | None
+    environment: Mapping[str, str] | None = None
+    """Of an embedded cluster: variables of its processes, which print where this one does."""
 
 
 class JobManager:
@@ -78,27 +81,46 @@ class JobManager:
         self._store = Store(options.home / "engine.db")
         self._fleet = Fleet(self._store, self._on_slots)
         logs = options.home / "logs"
-        around = Surroundings(self._store, self._fleet, options.runtime, logs, options.max_rows)
-        artifacts = Artifacts(options.home, self._store)
-        self._jobs = Jobs(options.home, around, artifacts)
-        self._resources = LocalTaskManagers(options.runtime, logs, options.slots)
-        self._service = JobManagerService(
-            options.home, self._store, self._fleet, artifacts, self._jobs
+        embedded = options.environment is not None
+        around = Surroundings(
+            self._store, self._fleet, options.runtime, logs, options.max_rows, embedded
         )
+        artifacts = Artifacts(options.home, self._store)
+        self.jobs = Jobs(options.home, around, artifacts)
+        self._resources = LocalTaskManagers(
+            options.runtime, logs, options.slots, options.environment
+        )
+        service = JobManagerService(
+            options.savepoints, self._store, self._fleet, artifacts, self.jobs
+        )
+        app = create_app(service, options.token)
+        config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
+        self._server = _Server(config)
 
     def _on_slots(self) -> None:
-        self._jobs.on_slots()
+        self.jobs.on_slots()
+
+    async def run_until_signal(self, listener: socket.socket) -> None:
+        """Serve until SIGINT or SIGTERM. Main thread."""
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, self.ask_to_end)
+        await self.run(listener)
+
+    def ask_to_end(self) -> None:
+        """End after the requests that are under way; a second time: at once."""
+        self._server.ask_to_end()
 
     async def run(self, listener: socket.socket) -> None:
-        """Serve until a signal asks to end."""
+        """Serve until someone asks to end."""
         await self._end_left_over()
         control = await serve_control(self._options.runtime, self._fleet)
         watch = asyncio.create_task(self._fleet.watch())
-        self._jobs.recover()
+        self.jobs.recover()
         for number in range(1, self._options.task_managers + 1):
             self._resources.want(f"tm-{number}")
         try:
-            await self._serve(listener)
+            await self._server.serve([listener])
         finally:
             watch.cancel()
             self._fleet.close()
@@ -114,15 +136,6 @@ class JobManager:
         await processes.end(left)
         for row in left:
             self._store.forget_process(row.pid)
-
-    async def _serve(self, listener: socket.socket) -> None:
-        app = create_app(self._service, self._options.token)
-        config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
-        server = _Server(config)
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, server.ask_to_end)
-        await server.serve([listener])
 
 
 class _Server(uvicorn.Server):
@@ -210,6 +223,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             (home / folder).mkdir(parents=True, exist_ok=True)
         options = Options(
             home,
+            home / "savepoints",
             parsed.host,
             parsed.port,
             runtime_folder(home, parsed.runtime_dir),
@@ -220,7 +234,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         with locked(home), listen(options.host, options.port) as listener:
             _publish(home, listener)
-            asyncio.run(JobManager(options).run(listener))
+            asyncio.run(JobManager(options).run_until_signal(listener))
     except ConfigError as error:
         print(f"headwater: {error}", file=sys.stderr)
         return 1

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import secrets
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 
 from engine.checkpoint.compatibility import RestoreReport, check_restore
@@ -36,6 +36,9 @@ from engine.rest.errors import Conflict, job_not_found
 from engine.rest.model.requests import ClaimMode, RunRequest
 
 log = logging.getLogger(__name__)
+
+Build = Callable[[Path], Awaitable[Built]]
+"""Puts the graph of a program into a folder."""
 
 
 class Jobs:
@@ -86,8 +89,11 @@ class Jobs:
             if master.life.status.terminal:
                 self._on_end(master)
 
-    async def submit(self, request: RunRequest) -> str:
-        """Accept a job and start it. Raises as `EngineService.run`."""
+    async def submit(self, request: RunRequest, build: Build | None = None) -> str:
+        """Accept a job and start it. Raises as `EngineService.run`.
+
+        `build`: when the program is not an artifact.
+        """
         job_id = request.job_id or secrets.token_hex(16)
         if job_id in self._masters or job_id in self._submitting:
             msg = f"job id {job_id} is taken; use another, or none"
@@ -95,7 +101,10 @@ class Jobs:
         self._submitting.add(job_id)
         folder = self._home / "jobs" / job_id
         try:
-            built = await self._artifacts.build(request.program, folder)
+            if build is None:
+                built = await self._artifacts.build(request.program, folder)
+            else:
+                built = await build(folder)
             row = await self._row(job_id, request, built)
             if request.claim is ClaimMode.CLAIM and row.restore_path is not None:
                 self._check_claim(row.restore_path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,10 +24,14 @@ RESPAWN_S = 1.0
 class LocalTaskManagers:
     """Task manager processes of this machine. They die with the job manager."""
 
-    def __init__(self, runtime: Path, logs: Path, slots: int) -> None:
+    def __init__(
+        self, runtime: Path, logs: Path, slots: int, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """`environment`: variables for an embedded cluster, whose workers print where we do."""
         self._runtime = runtime
         self._logs = logs
         self._slots = slots
+        self._environment = environment
         self._keepers: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -60,13 +64,17 @@ class LocalTaskManagers:
             await asyncio.sleep(RESPAWN_S)
 
     async def _run(self, name: str) -> int:
-        with (self._logs / f"{name}.log").open("ab") as output:
+        embedded = self._environment is not None
+        log_file = self._logs / f"{name}.log"
+        own_log = ("--log", str(log_file)) if embedded else ()
+        with log_file.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "engine.cluster.taskmanager", "--lifeline",
+                sys.executable, "-m", "engine.cluster.taskmanager", "--lifeline", *own_log,
                 "--runtime-dir", str(self._runtime), "--name", name, "--slots", str(self._slots),
                 stdin=asyncio.subprocess.PIPE,
-                stdout=output,
-                stderr=output,
+                stdout=None if embedded else output,
+                stderr=None if embedded else output,
+                env=self._environment,
                 start_new_session=True,
             )  # fmt: skip
         try:

@@ -45,9 +45,10 @@ class JobManagerService:
     """Implements `EngineService` over real processes."""
 
     def __init__(
-        self, home: Path, store: Store, fleet: Fleet, artifacts: Artifacts, jobs: Jobs
+        self, savepoints: Path, store: Store, fleet: Fleet, artifacts: Artifacts, jobs: Jobs
     ) -> None:
-        self._home = home
+        """`savepoints`: the folder of those that are asked for without another."""
+        self._savepoints = savepoints
         self._store = store
         self._fleet = fleet
         self._artifacts = artifacts
@@ -199,7 +200,7 @@ class JobManagerService:
         if target is not None:
             return absolute(target)
         settings = self._jobs.find(job_id).row.settings
-        return directory_of(settings, SAVEPOINT_DIR, self._home / "savepoints")
+        return directory_of(settings, SAVEPOINT_DIR, self._savepoints)
 
     # Snapshots.
 

@@ -142,9 +142,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--runtime-dir", type=Path, required=True, help="folder of the sockets")
     parser.add_argument("--name", default="tm-1", help="unique among the task managers")
     parser.add_argument("--slots", type=int, default=4, help="workers it may run at once")
+    parser.add_argument("--log", type=Path, help="file for its own log, instead of stderr")
     parser.add_argument("--lifeline", action="store_true", help="die with the parent process")
     options = parser.parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.basicConfig(
+        filename=options.log, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
     if options.lifeline:
         die_with_parent()
     try:

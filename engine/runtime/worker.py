@@ -69,6 +69,8 @@ class Worker:
         self._wiring = self._load()
         self._storing = ThreadPoolExecutor(STORING_THREADS, thread_name_prefix="storing")
         self._over = threading.Event()
+        # Its reports are also signs of life, so they begin before a restore that may take long.
+        self._measuring = threading.Thread(target=self._measure, name="metrics", daemon=True)
         self._failing = threading.Lock()
         slots = max(task.subtask for task in self._wiring.specs) + 1
         self._exchange = Exchange(runtime, spec.attempt_id, spec.slot, slots)
@@ -116,8 +118,7 @@ class Worker:
         return ORPHANED
 
     def _prepare(self, restores: Mapping[str, Any]) -> None:
-        # Its reports are also signs of life, so they begin before a restore that may take long.
-        threading.Thread(target=self._measure, name="metrics", daemon=True).start()
+        self._measuring.start()
         for task, subtask in self._subtasks.items():
             found = restores.get(f"{task.vertex}/{task.subtask}")
             subtask.start(SubtaskRestore.from_json(found) if found else None)
@@ -144,6 +145,7 @@ class Worker:
 
     def _stop(self) -> int:
         self._over.set()
+        self._measuring.join(CLOSE_S)
         for subtask in self._subtasks.values():
             subtask.stop()
         for subtask in self._subtasks.values():
@@ -205,7 +207,9 @@ class Worker:
             task: MetricReader(subtask.spec, subtask.occupancy, monotonic())
             for task, subtask in self._subtasks.items()
         }
-        while not self._over.wait(METRICS_S):
+        over = False
+        while not over:
+            over = self._over.wait(METRICS_S)  # and then once more: the last numbers are whole
             now = monotonic()
             found = {task: subtask.metrics for task, subtask in self._subtasks.items()}
             numbers = {
@@ -244,7 +248,9 @@ def main(argv: Sequence[str]) -> int:
         return ORPHANED
     watch_parent()
     spec = control.StartWorker(**json.loads(orders))
-    redirect_output(spec.log)
+    if spec.log:
+        redirect_output(spec.log)
+    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115 for good
     try:
         link = ControlLink(runtime)
         link.send(control.WorkerHello(spec.attempt_id, spec.slot, os.getpid()))
@@ -274,7 +280,6 @@ def redirect_output(path: str) -> None:
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115 for good
 
 
 def _die(link: ControlLink, error: BaseException | None) -> None:

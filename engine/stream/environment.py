@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 
 import polars as pl
 
 from engine.connectors.contract import Sink, Source
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
-from engine.errors import ConfigError, GraphError
+from engine.errors import GraphError
 from engine.graph.builder import build
 from engine.graph.jobgraph import AnyOperator, JobGraph
 from engine.graph.logical import Chaining, Input, LogicalGraph, Node
@@ -22,9 +22,17 @@ from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
 from engine.operators.sink import SinkOperator
 from engine.operators.source import SourceOperator
 from engine.state.backends import StateSettings, backend_kind
-from engine.stream.recording import current_recording, interval_of
+from engine.stream.recording import (
+    Recording,
+    current_recording,
+    environment_settings,
+    interval_of,
+)
 from engine.stream.stream import Stream
 from engine.watermarks import WatermarkStrategy
+
+EMBEDDED = "engine.cli.embedded"
+"""What runs a job that nobody submits. It builds on all the rest, so it is loaded when needed."""
 
 
 class Environment:
@@ -47,12 +55,11 @@ class Environment:
         if not name.strip():
             msg = f"job name is empty: got {name!r}; pass e.g. Environment('sensors')"
             raise GraphError(msg)
-        recording = current_recording()
-        if recording is not None:
-            checkpoint_interval = recording.checkpoint_interval() or checkpoint_interval
-            parallelism = recording.parallelism() or parallelism
-            max_parallelism = recording.max_parallelism() or max_parallelism
-            state_backend = recording.state_backend() or state_backend
+        recording = current_recording() or Recording(environment_settings())
+        checkpoint_interval = recording.checkpoint_interval() or checkpoint_interval
+        parallelism = recording.parallelism() or parallelism
+        max_parallelism = recording.max_parallelism() or max_parallelism
+        state_backend = recording.state_backend() or state_backend
         if not 1 <= max_parallelism <= MAX_MAX_PARALLELISM:
             msg = (
                 f"max_parallelism is out of range: got {max_parallelism}; "
@@ -63,9 +70,8 @@ class Environment:
         self.parallelism = parallelism
         self.max_parallelism = max_parallelism
         self._interval = interval_of(checkpoint_interval)
-        folder = None if recording is None else recording.rocksdb_folder()
-        self._state = StateSettings(backend_kind(state_backend), folder)
-        self._shadow = None if recording is None else recording.shadow()
+        self._state = StateSettings(backend_kind(state_backend), recording.rocksdb_folder())
+        self._shadow = recording.shadow()
         self._graph = LogicalGraph(name, max_parallelism)
 
     def source(
@@ -101,16 +107,17 @@ class Environment:
         return build(self._graph, self._interval, self._state)
 
     def execute(self) -> None:
-        """Hand the job over: every job file ends with this. Raises GraphError, ConfigError."""
+        """Hand the job over: every job file ends with this. Raises GraphError.
+
+        When the file was not submitted but started as a program, the job runs in an embedded
+        cluster until it ends; SystemExit is raised unless it has finished.
+        """
         graph = self.graph()
         recording = current_recording()
-        if recording is None:
-            msg = (
-                f"job {self.name!r} was not submitted, so nothing runs it; "
-                f"start it with: headwater run {sys.argv[0] or 'job.py'}"
-            )
-            raise ConfigError(msg)
-        recording.graphs.append(graph)
+        if recording is not None:
+            recording.graphs.append(graph)
+        else:
+            import_module(EMBEDDED).run_program(graph, environment_settings())
 
     def add(
         self,

@@ -3,6 +3,8 @@
 Shapes   settings are text by key, as they are submitted. Known keys: `parallelism.default`,
          `execution.checkpointing.interval`, `pipeline.max-parallelism`, `headwater.sinks.shadow`,
          `state.backend` (memory | rocksdb), `state.backend.rocksdb.localdir`.
+         A job file that nobody submits, `python job.py`, takes them from the environment:
+         HEADWATER_PARALLELISM=2 HEADWATER_SETTINGS="state.backend=rocksdb; …"
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from os import environ
 
 from engine.durations import parse_duration
 from engine.elements import Micros
@@ -23,6 +26,9 @@ MAX_PARALLELISM = "pipeline.max-parallelism"
 SHADOW = "headwater.sinks.shadow"
 STATE_BACKEND = "state.backend"
 ROCKSDB_FOLDER = "state.backend.rocksdb.localdir"
+
+
+PARALLELISM_VARIABLE, SETTINGS_VARIABLE = "HEADWATER_PARALLELISM", "HEADWATER_SETTINGS"
 
 
 @dataclass(slots=True)
@@ -75,6 +81,28 @@ _current: ContextVar[Recording | None] = ContextVar("recording", default=None)
 def current_recording() -> Recording | None:
     """The recording that the running job file belongs to."""
     return _current.get()
+
+
+def environment_settings(variables: Mapping[str, str] = environ) -> Mapping[str, str]:
+    """Settings of a job file that runs by itself. Raises ConfigError.
+
+    >>> environment_settings({"HEADWATER_PARALLELISM": "2", "HEADWATER_SETTINGS": "a=1; b=2"})
+    {'a': '1', 'b': '2', 'parallelism.default': '2'}
+    """
+    settings = {}
+    for part in variables.get(SETTINGS_VARIABLE, "").split(";"):
+        key, equals, value = (text.strip() for text in part.partition("="))
+        if part.strip() and not (key and equals):
+            msg = (
+                f"{SETTINGS_VARIABLE} has a part that is not KEY=VALUE: got {part.strip()!r}; "
+                "separate parts with ';'"
+            )
+            raise ConfigError(msg)
+        if key:
+            settings[key] = value
+    if parallelism := variables.get(PARALLELISM_VARIABLE, "").strip():
+        settings[PARALLELISM] = parallelism
+    return settings
 
 
 @contextmanager

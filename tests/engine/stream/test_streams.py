@@ -9,7 +9,7 @@ import engine as hw
 from engine import agg, windows
 from engine.connectors.print import PrintSink
 from engine.errors import ConfigError, GraphError
-from engine.testing.memory import MemorySource, OutputTables
+from engine.testing.memory import MemorySource
 
 FLIGHTS = pl.DataFrame(
     schema={
@@ -267,12 +267,6 @@ def test_a_job_without_source_or_sink_is_refused(env):
     env.source(MemorySource({"all": FLIGHTS}), uid="flights")
     with pytest.raises(GraphError, match="job 'flights' has no sink"):
         env.graph()
-
-
-def test_executing_without_submitting_says_how_to_submit(flights, env):
-    flights.sink(OutputTables().sink("out"), uid="out")
-    with pytest.raises(ConfigError, match="headwater run"):
-        env.execute()
 
 
 class NeedsOrigin(PrintSink):
