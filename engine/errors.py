@@ -9,7 +9,7 @@
      |    +-- DataError       a record of the input cannot be read
      |    +-- RestoreError    a snapshot does not fit the job
      +-- ExternalError        the world failed: restart with back-off
-     |    +-- SourceError, SinkError, StorageError, ConnectionLost
+     |    +-- SourceError, SinkError, StorageError, StateError, ConnectionLost
      |    +-- SnapshotCorrupt a file of a snapshot is missing, torn or altered
      +-- InternalError        a bug in us: fail, keep the dump
 
@@ -81,6 +81,10 @@ class SinkError(ExternalError):
 
 class StorageError(ExternalError):
     """Snapshot storage could not be read or written."""
+
+
+class StateError(ExternalError):
+    """State on the local disk could not be read or written."""
 
 
 class SnapshotCorrupt(StorageError):

@@ -47,6 +47,9 @@ Schema = Mapping[str, pl.DataType]
 LATE_TAGS = (LATE, "late_right")
 """Side outputs of rows that came behind their watermark, per input."""
 
+MOST_DUE = 50_000
+"""So many timers are known to be due at once: their keys are read together, and fit into memory."""
+
 # No attribute of a function can have these names, so no state of an author does.
 _EVENT_TIMERS = "timers.event"
 _PROCESSING_TIMERS = "timers.processing"
@@ -147,10 +150,26 @@ class _StatefulOperator(Operator):
             self._sweep(TimeDomain.EVENT_TIME, time, ctx)
 
     def _advance(self, time: Micros, ctx: Context, floor: Micros) -> None:
-        """Take waiting rows before `time` and timers up to it, in order of event time."""
-        order = self._ripe(time, ctx)
+        """Take waiting rows before `time` and timers up to it, in order of event time.
+
+        In steps that fit into memory, which nobody can see: what a step leaves is behind it.
+        """
         timers = self._event_timers(ctx)
-        due = timers.due(time) if timers is not None else []
+        at: int = MIN_TIME - 1
+        while at < time:
+            at = time
+            for descriptor in self._waiting:
+                at = cast("RowsHandle", ctx.state(descriptor)).reach(Micros(at))
+            due = [] if timers is None else timers.due(Micros(at), MOST_DUE)
+            if timers is not None and len(due) == MOST_DUE:
+                at = due[-1][0]
+                due = timers.due(Micros(at))
+            self._advance_to(Micros(at), due, ctx, floor)
+
+    def _advance_to(
+        self, time: Micros, due: Sequence[tuple[Micros, Key]], ctx: Context, floor: Micros
+    ) -> None:
+        order = self._ripe(time, ctx)
         order.add_keys(key for _, key in due)
         if not order.keys:
             return

@@ -6,7 +6,8 @@
 Shapes   in   what `partial_aggregate` gives
          out  (keys…, window_start, window_end, one column per aggregate, event_time); the window's
               bounds are Datetime UTC, event_time is its last microsecond
-Order    results leave sorted by (window_end, keys).
+Order    results leave sorted by (window_end, keys); those of a window that is too large for its
+         memory, some key groups at a time.
 Late     partials of a window that has fired, possible only after an input was idle, are dropped and
          counted by the rows they stand for.
 Source   Traub et al., Scotty: Efficient Window Aggregation, ICDE 2018 (slices).
@@ -71,9 +72,8 @@ class WindowAggregate(Operator):
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         """Fire every window that event time has passed."""
-        ripe = self._runs(ctx).take_until(time)
-        if ripe is not None:
-            ripe = ripe.sort(SLICE_END, *self.keys)
+        for part in self._runs(ctx).take_parts(time):
+            ripe = part.sort(SLICE_END, *self.keys)
             end = ripe.get_column(SLICE_END)
             ctx.emit(results(ripe, self.keys, end - self.window.size, end, self.partials))
 

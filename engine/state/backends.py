@@ -6,12 +6,13 @@ True
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from engine.errors import ConfigError
 from engine.keygroups import KeyGroupRange
+from engine.state.budget import Budget
 from engine.state.contract import StateBackend
 from engine.state.memory import MemoryBackend
 
@@ -43,6 +44,8 @@ class StateSettings:
     kind: BackendKind = BackendKind.MEMORY
     folder: str | None = None
     """Where RocksDB has its files: the system's folder for temporary files by default."""
+    budget: Budget = field(default_factory=Budget)
+    """What RocksDB may take of memory, for each subtask of an operator with state."""
 
     def new(self, key_groups: KeyGroupRange) -> StateBackend:
         """An empty backend for one operator subtask."""
@@ -50,4 +53,5 @@ class StateSettings:
             return MemoryBackend(key_groups)
         from engine.state.rocks import RocksBackend  # a job in memory need not load RocksDB
 
-        return RocksBackend(key_groups, None if self.folder is None else Path(self.folder))
+        folder = None if self.folder is None else Path(self.folder)
+        return RocksBackend(key_groups, folder, self.budget)

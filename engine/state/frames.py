@@ -30,7 +30,7 @@ class MemoryFrames(FramesHandle):
     """The rows of each key, in a dict."""
 
     def __init__(self, descriptor: StateDescriptor) -> None:
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._columns = [name for name in descriptor.values if name != ROW_INDEX]
         self._frames: dict[Key, _Frames] = {}
 
@@ -57,7 +57,7 @@ class MemoryFrames(FramesHandle):
         """Add rows of a canonical table, or of the next part of one."""
         if table.is_empty():
             return
-        keys = table.select(KEY_GROUP, *self._descriptor.keys)
+        keys = table.select(KEY_GROUP, *self.descriptor.keys)
         rows = table.select(self._columns)
         begins = pl.any_horizontal(
             pl.col(name).ne_missing(pl.col(name).shift()) for name in keys.columns
@@ -69,7 +69,7 @@ class MemoryFrames(FramesHandle):
 
     def freeze(self) -> FrozenState:
         """References to all frames."""
-        return FrozenFrames(self._descriptor, self._frames.copy())
+        return FrozenFrames(self.descriptor, self._frames.copy())
 
 
 class FrozenFrames(FrozenState):

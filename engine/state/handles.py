@@ -67,8 +67,8 @@ class TimersHandle(ABC):
         """The earliest timer; None when there is none."""
 
     @abstractmethod
-    def due(self, time: Micros) -> list[tuple[Micros, Key]]:
-        """All timers up to `time`, in order. They stay."""
+    def due(self, time: Micros, limit: int | None = None) -> list[tuple[Micros, Key]]:
+        """All timers up to `time`, or the first `limit` of them, in order. They stay."""
 
 
 class RowsHandle(ABC):
@@ -83,6 +83,10 @@ class RowsHandle(ABC):
         """Remove the rows with event_time < time: in order of event time and keys, and as they came
         within both; None when there are none.
         """
+
+    def reach(self, time: Micros) -> Micros:
+        """The last time up to `time` before which the rows fit into memory: take them in steps."""
+        return time
 
 
 class FramesHandle(ABC):
@@ -115,6 +119,14 @@ class RunsHandle(ABC):
     @abstractmethod
     def take_until(self, time: Micros) -> pl.DataFrame | None:
         """Remove all slices with slice_end <= time; their merged rows, or None for none."""
+
+    def take_parts(self, time: Micros) -> Iterator[pl.DataFrame]:
+        """The same in parts that fit into memory: each some whole slices, in order; or, of a slice
+        that is too large, the keys of some key groups.
+        """
+        ripe = self.take_until(time)
+        if ripe is not None:
+            yield ripe
 
     @abstractmethod
     def slice_ends(self) -> Sequence[int]:

@@ -23,7 +23,7 @@ from engine.state.contract import SLICE_END, FrozenState, StateDescriptor
 from engine.state.handles import Merge, RunsHandle
 from engine.state.schema import table_schema
 
-_FAN_OUT = 8
+FAN_OUT = 8
 """So many runs of one level become one run of the next: few merges, and few runs at fire."""
 
 
@@ -63,15 +63,15 @@ class MemoryRuns(RunsHandle):
 
     def _compact(self, runs: list[pl.DataFrame]) -> None:
         while self._merge is not None:
-            level = _level(runs[-1])
-            same = [run for run in runs if _level(run) <= level]
-            if len(same) < _FAN_OUT:
+            level = level_of(runs[-1].height)
+            same = [run for run in runs if level_of(run.height) <= level]
+            if len(same) < FAN_OUT:
                 return
-            rest = [run for run in runs if _level(run) > level]
-            merged = _merged(same, self._merge, self._descriptor, slices=1)
-            runs[:] = [*rest, merged]
+            rest = [run for run in runs if level_of(run.height) > level]
+            merged_run = merged(same, self._merge, self._descriptor, slices=1)
+            runs[:] = [*rest, merged_run]
             # Few keys: the merged run stays on its level, where merging again would not end.
-            if _level(merged) <= level:
+            if level_of(merged_run.height) <= level:
                 return
 
     def take_until(self, time: Micros) -> pl.DataFrame | None:
@@ -81,7 +81,7 @@ class MemoryRuns(RunsHandle):
             return None
         ends, self._ends = self._ends[:ripe], self._ends[ripe:]
         runs = [run for end in ends for run in self._slices.pop(end)]
-        return _merged(runs, self._merge, self._descriptor, slices=len(ends))
+        return merged(runs, self._merge, self._descriptor, slices=len(ends))
 
     def slice_ends(self) -> Sequence[int]:
         """The ends of all slices, in order."""
@@ -120,11 +120,11 @@ class FrozenRuns(FrozenState):
         schema = table_schema(self.descriptor)
         if not self._runs:
             return pl.DataFrame(schema=schema)
-        table = _merged(self._runs, self._merge, self.descriptor, slices=2)
+        table = merged(self._runs, self._merge, self.descriptor, slices=2)
         return table.sort(KEY_GROUP, *self.descriptor.keys, SLICE_END)
 
 
-def _merged(
+def merged(
     runs: Sequence[pl.DataFrame], merge: Merge | None, descriptor: StateDescriptor, slices: int
 ) -> pl.DataFrame:
     """All rows of some runs, one per key and slice. `slices`: how many slices they are of."""
@@ -133,9 +133,10 @@ def _merged(
     # Grouping by one column is several times as fast as by two.
     within = [SLICE_END] if slices > 1 else []
     constant = [KEY_GROUP] if slices > 1 else [KEY_GROUP, SLICE_END]
-    merged = merge(pl.concat(runs), [*descriptor.keys, *within], constant)
-    return pl.DataFrame([merged.get_column(column) for column in table_schema(descriptor)])
+    rows = merge(pl.concat(runs), [*descriptor.keys, *within], constant)
+    return pl.DataFrame([rows.get_column(column) for column in table_schema(descriptor)])
 
 
-def _level(run: pl.DataFrame) -> int:
-    return (run.height.bit_length() - 1) // 3
+def level_of(rows: int) -> int:
+    """Which size class a run of so many rows belongs to."""
+    return (rows.bit_length() - 1) // 3

@@ -1,12 +1,12 @@
 """Timers in memory: a set of (time, key), and a heap over it.
 
 Cost     adding and firing a timer takes log(timers); a removed one waits in the heap.
-         Every backend keeps timers here, as Flink can: some 200 bytes each.
+         Some 200 bytes each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from heapq import heapify, heappop, heappush
 
 import polars as pl
@@ -52,10 +52,10 @@ class MemoryTimers(TimersHandle):
             heappop(self._heap)
         return self._heap[0] if self._heap else None
 
-    def due(self, time: Micros) -> list[Timer]:
-        """All timers up to `time`."""
+    def due(self, time: Micros, limit: int | None = None) -> list[Timer]:
+        """All timers up to `time`, or the first `limit`."""
         found: list[Timer] = []
-        while (timer := self.first()) is not None and timer[0] <= time:
+        while (timer := self.first()) is not None and timer[0] <= time and len(found) != limit:
             heappop(self._heap)
             # A timer that was removed and added again is twice in the heap.
             if not found or found[-1] != timer:
@@ -63,6 +63,16 @@ class MemoryTimers(TimersHandle):
         for timer in found:
             heappush(self._heap, timer)
         return found
+
+    def __len__(self) -> int:
+        return len(self._timers)
+
+    def keep(self, count: int) -> list[Timer]:
+        """Remove all but the earliest `count`, and give them back in order."""
+        ordered = sorted(self._timers)
+        self._heap = ordered[:count]
+        self._timers = set(self._heap)
+        return ordered[count:]
 
     def load(self, table: pl.DataFrame) -> None:
         """Add the rows of a canonical table."""
@@ -75,6 +85,10 @@ class MemoryTimers(TimersHandle):
         """References to all timers."""
         return FrozenTimers(self._descriptor, self._timers.copy())
 
+    def copy(self) -> Collection[Timer]:
+        """All timers as they are now, in no order."""
+        return self._timers.copy()
+
 
 class FrozenTimers(FrozenState):
     """The timers of one subtask as they were at a barrier."""
@@ -85,6 +99,11 @@ class FrozenTimers(FrozenState):
 
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group, keys and time."""
-        rows = [(*key, time) for time, key in self._timers]
-        table = pl.DataFrame(rows, schema=table_schema(self.descriptor), orient="row")
-        return table.sort(KEY_GROUP, *self.descriptor.keys, TIME)
+        return timer_table(self.descriptor, self._timers)
+
+
+def timer_table(descriptor: StateDescriptor, timers: Iterable[Timer]) -> pl.DataFrame:
+    """Timers as a table, sorted by key group, keys and time."""
+    rows = [(*key, time) for time, key in timers]
+    table = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
+    return table.sort(KEY_GROUP, *descriptor.keys, TIME)

@@ -46,11 +46,13 @@ class Environment:
         parallelism: int = 1,
         max_parallelism: int = DEFAULT_MAX_PARALLELISM,
         state_backend: str = "memory",
+        state_memory: str | int | None = None,
     ) -> None:
         """Begin a job.
 
         `checkpoint_interval`: a length of time (a number is µs); None for none.
         `state_backend`: memory, or rocksdb for keyed state that is larger.
+        `state_memory`: what RocksDB may take for each subtask of an operator, e.g. "64mb".
         """
         if not name.strip():
             msg = f"job name is empty: got {name!r}; pass e.g. Environment('sensors')"
@@ -70,7 +72,8 @@ class Environment:
         self.parallelism = parallelism
         self.max_parallelism = max_parallelism
         self._interval = interval_of(checkpoint_interval)
-        self._state = StateSettings(backend_kind(state_backend), recording.rocksdb_folder())
+        folder, budget = recording.rocksdb_folder(), recording.state_budget(state_memory)
+        self._state = StateSettings(backend_kind(state_backend), folder, budget)
         self._shadow = recording.shadow()
         self._graph = LogicalGraph(name, max_parallelism)
 

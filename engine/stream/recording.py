@@ -2,7 +2,8 @@
 
 Shapes   settings are text by key, as they are submitted. Known keys: `parallelism.default`,
          `execution.checkpointing.interval`, `pipeline.max-parallelism`, `headwater.sinks.shadow`,
-         `state.backend` (memory | rocksdb), `state.backend.rocksdb.localdir`.
+         `state.backend` (memory | rocksdb), `state.backend.rocksdb.localdir`, and
+         `state.backend.rocksdb.memory.` (per-operator | write-buffer-ratio | block-cache-ratio).
          A job file that nobody submits, `python job.py`, takes them from the environment:
          HEADWATER_PARALLELISM=2 HEADWATER_SETTINGS="state.backend=rocksdb; …"
 """
@@ -19,6 +20,7 @@ from engine.durations import parse_duration
 from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.graph.jobgraph import JobGraph
+from engine.state.budget import Budget, budget_of
 
 PARALLELISM = "parallelism.default"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
@@ -60,6 +62,10 @@ class Recording:
     def rocksdb_folder(self) -> str | None:
         """Where RocksDB shall have its files."""
         return self.settings.get(ROCKSDB_FOLDER) or None
+
+    def state_budget(self, memory: str | int | None) -> Budget:
+        """What RocksDB may take of memory; `memory`: the environment's wish for each operator."""
+        return budget_of(self.settings, memory)
 
     def shadow(self) -> str | None:
         """The name beside whose targets all sinks shall write."""

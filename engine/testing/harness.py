@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import cloudpickle
 import polars as pl
 
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
-from engine.keygroups import DEFAULT_MAX_PARALLELISM, key_groups, range_of
+from engine.keygroups import DEFAULT_MAX_PARALLELISM, KeyGroupRange, key_groups, range_of
 from engine.operators.contract import MAIN, Context, Operator
 from engine.state.contract import StateBackend, StateDescriptor
 from engine.state.memory import MemoryBackend
@@ -77,16 +77,18 @@ class OperatorHarness:
         parallelism: int = 1,
         max_parallelism: int = DEFAULT_MAX_PARALLELISM,
         restored: Sequence[HarnessSnapshot] = (),
+        new_backend: Callable[[KeyGroupRange], StateBackend] = MemoryBackend,
     ) -> None:
         """Open a copy of the operator, as a worker would.
 
         `keys`: columns that rows are partitioned by, or those per port; pushed rows then get
         their key group, and those that belong to another subtask are left out.
         `restored`: snapshots of all subtasks of an earlier run; each takes its own key groups.
+        `new_backend`: what keeps its state.
         """
         self._operator = _copy(operator)
         self._keys = keys if isinstance(keys, Mapping) else {0: keys, 1: keys}
-        backend = MemoryBackend(range_of(subtask, parallelism, max_parallelism))
+        backend = new_backend(range_of(subtask, parallelism, max_parallelism))
         self._backend = backend
         for descriptor in self._operator.states:
             for snapshot in restored:

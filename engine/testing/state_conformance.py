@@ -11,6 +11,7 @@ another: `restore_with`. The suite raises AssertionError with one sentence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -22,7 +23,7 @@ from typing import Any, cast
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from engine.elements import EVENT_TIME, KEY_GROUP, Micros
+from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.errors import InternalError, RestoreError
 from engine.keygroups import KeyGroupRange, key_groups
 from engine.state.contract import (
@@ -140,7 +141,7 @@ def check_state_backend(
         _check_timers(make, restore_with or make, random)
         _check_rows(make, restore_with or make, random)
         _check_frames(make, restore_with or make, random)
-    _check_runs(make, restore_with or make)
+        _check_runs(make, restore_with or make, random)
     _check_broadcast(make, restore_with or make)
     _check_names(make)
     _check_shapes(make)
@@ -156,7 +157,7 @@ def _check_values(make: Make, restore_with: Make, random: Random) -> None:
             name = case.descriptor.name
             _write(backend, case, models[name], random.sample(keys[name], 4), random)
             if step == STEPS // 2:
-                frozen = backend.freeze()
+                frozen, again = backend.freeze(), backend.freeze()
                 before = {known: dict(model) for known, model in models.items()}
         for case in _CASES:
             handle = cast("ValueHandle", backend.state(case.descriptor))
@@ -166,6 +167,9 @@ def _check_values(make: Make, restore_with: Make, random: Random) -> None:
             assert handle.get_many([]) == {}, "no keys have no values"
         with ThreadPoolExecutor(1) as other:
             tables = {each.descriptor.name: other.submit(each.table).result() for each in frozen}
+        for each in again:
+            parts, name = pl.concat(each.tables()), each.descriptor.name
+            _assert_equal(parts, tables[name], f"table of {name!r} in parts")
     for case in _CASES:
         name = case.descriptor.name
         if name in tables:
@@ -219,39 +223,51 @@ def _check_timers(make: Make, restore_with: Make, random: Random) -> None:
         due = sorted(timer for timer in model if timer[0] <= 9)
         assert handle.due(Micros(9)) == due, "due timers are not in order of (time, key)"
         assert handle.due(Micros(9)) == due, "timers that are due must stay"
-        [frozen] = backend.freeze()
+        assert handle.due(Micros(9), limit=3) == due[:3], "the first timers that are due"
+        [frozen], [again] = backend.freeze(), backend.freeze()
         for timer in model:
             handle.remove(*timer)
         table = frozen.table()
     rows = [(*key, time) for time, key in model]
     wanted = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
-    _assert_equal(table, wanted.sort(KEY_GROUP, *_KEYS, TIME), "frozen timers")
+    wanted = wanted.sort(KEY_GROUP, *_KEYS, TIME)
+    _assert_equal(table, wanted, "frozen timers")
+    parts = pl.concat(again.tables())
+    _assert_equal(parts.sort(KEY_GROUP, *_KEYS, TIME), wanted, "frozen timers in parts")
     _check_halves(restore_with, descriptor, table)
 
 
 def _check_rows(make: Make, restore_with: Make, random: Random) -> None:
+    """Rows leave in order of time and key, those of one time and key as they came."""
     values = {EVENT_TIME: pl.Int64(), "n": pl.Int64(), "tags": pl.List(pl.String())}
     descriptor = StateDescriptor("rows", StateKind.ROWS, _KEYS, values)
     keys = _some_keys(descriptor, random)[:5]
-    rows = [(*random.choice(keys), random.randint(0, 9), n, ["x"] * (n % 3)) for n in range(40)]
-    frame = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
+    model: list[tuple[Any, ...]] = []
+    reached = 0
     with closing(make(ALL)) as backend:
         handle = cast("RowsHandle", backend.state(descriptor))
-        for at in range(0, frame.height, 7):
-            handle.append(frame.slice(at, 7))
-        [frozen] = backend.freeze()
-        found = [handle.take_before(Micros(time)) for time in (0, 4, 4, 100, 100)]
-        table = frozen.table()
-    order = [EVENT_TIME, KEY_GROUP, *_KEYS]
-    early, late = frame.filter(pl.col(EVENT_TIME) < 4), frame.filter(pl.col(EVENT_TIME) >= 4)
-    parts = [part.sort(order, maintain_order=True) for part in (early, late)]
-    assert [each is None for each in found] == [True, False, True, False, True], "rows left twice"
-    for taken, wanted in zip((found[1], found[3]), parts, strict=True):
-        assert taken is not None
-        _assert_equal(taken.select(wanted.columns), wanted, "rows that left")
-    wanted = frame.sort(KEY_GROUP, *_KEYS, EVENT_TIME, maintain_order=True)
-    _assert_equal(table, wanted, "frozen rows")
-    _check_halves(restore_with, descriptor, table)
+        for step in range(STEPS):
+            numbers = range(step * 20, step * 20 + random.randrange(20))
+            times = [reached + random.randrange(50) for _ in numbers]
+            rows = [
+                (*random.choice(keys), time, n, ["x"] * (n % 3))
+                for time, n in zip(times, numbers, strict=True)
+            ]
+            handle.append(pl.DataFrame(rows, schema=table_schema(descriptor), orient="row"))
+            model += rows
+            if random.random() < 0.3:
+                reached += random.randrange(20)
+                model = _take_rows(handle, descriptor, model, reached)
+            if step == STEPS // 2:
+                frozen, again, before = *backend.freeze(), *backend.freeze(), list(model)
+        _take_rows(handle, descriptor, model, reached + 100)
+        assert handle.take_before(MAX_TIME) is None, "rows left twice"
+    wanted = pl.DataFrame(before, schema=table_schema(descriptor), orient="row")
+    wanted = wanted.sort(KEY_GROUP, *_KEYS, EVENT_TIME, maintain_order=True)
+    _assert_equal(frozen.table(), wanted, "frozen rows")
+    parts = pl.concat(again.tables())
+    _assert_equal(parts.sort(wanted.columns[:4], maintain_order=True), wanted, "rows in parts")
+    _check_halves(restore_with, descriptor, wanted)
 
 
 def _check_frames(make: Make, restore_with: Make, random: Random) -> None:
@@ -286,34 +302,101 @@ def _check_frames(make: Make, restore_with: Make, random: Random) -> None:
     _check_halves(restore_with, descriptor, table)
 
 
-def _check_runs(make: Make, restore_with: Make) -> None:
-    keys = {"id": pl.Int64()}
-    descriptor = StateDescriptor("runs", StateKind.RUNS, keys, {"n": pl.Int64()})
+def _take_rows(
+    handle: RowsHandle, descriptor: StateDescriptor, model: list[tuple[Any, ...]], time: int
+) -> list[tuple[Any, ...]]:
+    """Take the rows before a time in the steps that the state wants; returns those that stay."""
+    at = MIN_TIME
+    while at != time:
+        before, at = at, handle.reach(Micros(time))
+        assert before < at <= time, f"rows up to {time} are taken in steps: {before}, {at}"
+        early = [row for row in model if row[3] < at]
+        model = [row for row in model if row[3] >= at]
+        taken = handle.take_before(at)
+        assert (taken is None) == (not early), f"rows before {at} came, or did not"
+        if taken is not None:
+            rows = pl.DataFrame(early, schema=table_schema(descriptor), orient="row")
+            order = [EVENT_TIME, KEY_GROUP, *_KEYS]
+            wanted = rows.sort(order, maintain_order=True)
+            _assert_equal(taken.select(wanted.columns), wanted, "rows that left")
+    return model
+
+
+_RUNS = StateDescriptor("runs", StateKind.RUNS, {"id": pl.Int64()}, {"n": pl.Int64()})
+
+Slices = Counter[tuple[int, int]]
+"""(slice end, id) -> the sum of what was added."""
+
+
+def _check_runs(make: Make, restore_with: Make, random: Random) -> None:
+    """A slice gives each key once, with the sum of all its runs."""
 
     def merge(run: pl.DataFrame, within: Iterable[str], same: Iterable[str]) -> pl.DataFrame:
         firsts = [pl.col(name).first() for name in same]
         return run.group_by(list(within)).agg(*firsts, pl.col("n").sum())
 
-    schema = table_schema(descriptor)
-    rows = [(n % 16, n % 5, 10 * (n % 3), n) for n in range(240)]
-    frame = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        pl.col("id").cast(pl.UInt16).alias(KEY_GROUP)
-    )
+    model: Slices = Counter()
     with closing(make(ALL)) as backend:
-        handle = cast("RunsHandle", backend.state(descriptor))
+        handle = cast("RunsHandle", backend.state(_RUNS))
         handle.merge_with(merge)
-        for at in range(0, frame.height, 9):
-            handle.append(frame.slice(at, 9))
-        [frozen] = backend.freeze()
-        taken = [handle.take_until(Micros(time)) for time in (-1, 10, 10, 99)]
-        table = frozen.table()
-    merged = frame.group_by(KEY_GROUP, "id", SLICE_END).agg(pl.col("n").sum())
-    merged = merged.select(list(schema)).sort(KEY_GROUP, "id", SLICE_END)
-    assert [each is None for each in taken] == [True, False, True, False], "slices left twice"
-    left = pl.concat([each.select(list(schema)) for each in taken if each is not None])
-    _assert_equal(left.sort(KEY_GROUP, "id", SLICE_END), merged, "slices that left")
-    _assert_equal(table, merged, "frozen runs")
-    _check_halves(restore_with, descriptor, table)
+        for step in range(3 * STEPS):
+            rows = [(10 * random.randrange(5), random.randrange(40)) for _ in range(step % 20)]
+            handle.append(_run_of(Counter(rows)))
+            model.update(rows)
+            if random.random() < 0.2:
+                _use_runs(handle, model, random)
+            ends = sorted({end for end, _ in model})
+            assert list(handle.slice_ends()) == ends, f"slices {handle.slice_ends()}, not {ends}"
+            if step == STEPS:
+                frozen, again, before = *backend.freeze(), *backend.freeze(), Counter(model)
+        _take_runs(handle, model, 100)
+        assert handle.take_until(Micros(100)) is None, "slices left twice"
+    wanted = _run_of(before).sort(KEY_GROUP, "id", SLICE_END)
+    _assert_equal(frozen.table(), wanted, "frozen runs")
+    _assert_equal(pl.concat(again.tables()), wanted, "frozen runs in parts")
+    _check_halves(restore_with, _RUNS, wanted)
+
+
+def _use_runs(handle: RunsHandle, model: Slices, random: Random) -> None:
+    """Read, drop or take some slices."""
+    after, until = sorted(random.choices(range(-1, 45), k=2))
+    read = handle.read(after, until)
+    wanted = Counter({at: n for at, n in model.items() if after < at[0] <= until})
+    assert _sums(read) == wanted, f"runs of slices after {after} up to {until} are not all there"
+    if random.random() < 0.5:
+        _take_runs(handle, model, after)
+    else:
+        handle.drop_until(after)
+        _forget(model, after)
+
+
+def _take_runs(handle: RunsHandle, model: Slices, time: int) -> None:
+    parts = list(handle.take_parts(Micros(time)))
+    rows = [row for part in parts for row in part.select(SLICE_END, "id").rows()]
+    assert len(rows) == len(set(rows)), "a key came twice from one slice"
+    firsts = [min(part.get_column(SLICE_END).to_list()) for part in parts]
+    assert firsts == sorted(firsts), "slices came out of order"
+    wanted = Counter({at: n for at, n in model.items() if at[0] <= time})
+    assert _sums(parts) == wanted, f"slices up to {time} gave other sums"
+    _forget(model, time)
+
+
+def _forget(model: Slices, time: int) -> None:
+    for at in [at for at in model if at[0] <= time]:
+        del model[at]
+
+
+def _run_of(sums: Slices) -> pl.DataFrame:
+    rows = [(id_ % GROUPS, id_, end, n) for (end, id_), n in sums.items()]
+    return pl.DataFrame(rows, schema=table_schema(_RUNS), orient="row")
+
+
+def _sums(runs: Iterable[pl.DataFrame]) -> Slices:
+    sums: Slices = Counter()
+    for run in runs:
+        for end, id_, n in run.select(SLICE_END, "id", "n").iter_rows():
+            sums[end, id_] += n
+    return sums
 
 
 def _check_broadcast(make: Make, restore_with: Make) -> None:

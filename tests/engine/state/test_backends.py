@@ -12,6 +12,7 @@ import engine as hw
 from engine.errors import ConfigError
 from engine.keygroups import KeyGroupRange
 from engine.state.backends import BackendKind
+from engine.state.budget import Budget
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.memory import MemoryBackend
 from engine.state.rocks import RocksBackend
@@ -30,6 +31,16 @@ def test_memory_keeps_the_contract():
 
 def test_rocksdb_keeps_the_contract(tmp_path):
     check_state_backend(lambda groups: RocksBackend(groups, tmp_path), seeds=[0])
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
+TINY = Budget(2**20, write_buffer_ratio=0.5, block_cache_ratio=0.499)
+"""Leaves a kilobyte for columns: everything goes to disk at once, in blocks of a row or two."""
+
+
+def test_rocksdb_keeps_the_contract_when_nothing_fits_into_memory(tmp_path):
+    check_state_backend(lambda groups: RocksBackend(groups, tmp_path, TINY), seeds=[3])
     gc.collect()
     assert list(tmp_path.iterdir()) == []
 
@@ -63,10 +74,12 @@ def test_a_snapshot_can_be_written_after_its_task_has_ended(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_windows_make_no_database(tmp_path):
+def test_windows_that_fit_into_memory_make_no_database(tmp_path):
     runs = StateDescriptor("runs", StateKind.RUNS, {"k": pl.Int64()}, {"n": pl.Int64()})
-    RocksBackend(ALL, tmp_path).state(runs)
-    assert list(tmp_path.iterdir()) == []
+    backend = RocksBackend(ALL, tmp_path)
+    backend.state(runs)
+    [folder] = tmp_path.iterdir()
+    assert list(folder.iterdir()) == []
 
 
 def test_what_a_killed_worker_left_is_removed_and_nothing_else(tmp_path):

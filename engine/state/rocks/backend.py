@@ -1,0 +1,103 @@
+"""The RocksDB backend: all keyed state of one operator subtask on disk, larger than memory.
+
+    values.py   what keys have           an entry per key
+    runs.py     partials of windows      blocks of columns, by slice and key group
+    rows.py     rows that wait           blocks of columns, by event time
+    timers.py   timers                   an entry each, by time
+
+Guarantee  canonical tables are those of the memory backend: a job may change its backend at any
+           restore. The folder holds nothing that must survive: it dies with its process.
+Cost     memory stays within the budget of `budget.py`. Freezing takes a view of the database and
+         references to what is in memory: no row is read or written for it. A snapshot is full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from engine.errors import InternalError
+from engine.keygroups import KeyGroupRange
+from engine.state.budget import Budget
+from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
+from engine.state.frames import MemoryFrames
+from engine.state.memory import owned_rows
+from engine.state.rocks.memory import ColumnMemory
+from engine.state.rocks.place import Place
+from engine.state.rocks.rows import RocksRows
+from engine.state.rocks.runs import RocksRuns
+from engine.state.rocks.store import Store
+from engine.state.rocks.timers import RocksTimers
+from engine.state.rocks.values import RocksValues
+
+_Handle = RocksValues | RocksRuns | RocksTimers | RocksRows | MemoryFrames
+
+
+class RocksBackend(StateBackend):
+    """All states of one operator subtask."""
+
+    def __init__(
+        self, key_groups: KeyGroupRange, folder: Path | None = None, budget: Budget | None = None
+    ) -> None:
+        """`folder`: where its own folder is made; the system's folder for temporary files.
+
+        Raises ConfigError, StateError.
+        """
+        self.key_groups = key_groups
+        self._budget = Budget() if budget is None else budget
+        self._memory = ColumnMemory(self._budget.columns_bytes)
+        self._store = Store(folder, self._budget)
+        self._states: dict[str, _Handle] = {}
+
+    @property
+    def memory_bytes(self) -> int:
+        """What it holds in memory now: columns, write buffers, block cache."""
+        return self._memory.held_bytes + self._store.memory_bytes
+
+    def state(self, descriptor: StateDescriptor) -> _Handle:
+        """The handle of a state."""
+        known = self._states.get(descriptor.name)
+        if known is None:
+            known = self._states[descriptor.name] = self._new(descriptor)
+        elif known.descriptor is not descriptor and known.descriptor != descriptor:
+            msg = (
+                f"state {descriptor.name!r} is asked for in two shapes: got {descriptor} "
+                f"after {known.descriptor}; one operator describes each of its states once"
+            )
+            raise InternalError(msg)
+        return known
+
+    def _new(self, descriptor: StateDescriptor) -> _Handle:
+        prefix = len(self._states).to_bytes(2, "big")
+        groups = self.key_groups.lo, self.key_groups.hi
+        place = Place(prefix, self._store, self._memory, self._budget, groups)
+        match descriptor.kind:
+            case StateKind.RUNS:
+                return RocksRuns(descriptor, place)
+            case StateKind.TIMERS:
+                return RocksTimers(descriptor, place)
+            case StateKind.ROWS:
+                return RocksRows(descriptor, place)
+            case StateKind.FRAMES:
+                return MemoryFrames(descriptor)
+            case _:
+                return RocksValues(descriptor, place)
+
+    def freeze(self) -> Sequence[FrozenState]:
+        """References to what is in memory, and views of the database."""
+        return [self._states[name].freeze() for name in sorted(self._states)]
+
+    def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
+        """Add the rows of a canonical table whose key groups are ours."""
+        ours = owned_rows(descriptor, table, self.key_groups)
+        handle = self.state(descriptor)
+        if isinstance(handle, RocksValues | RocksTimers | MemoryFrames):
+            handle.load(ours)
+        else:
+            handle.append(ours)
+
+    def close(self) -> None:
+        """Close the database; a snapshot that is being written keeps the files it needs."""
+        self._store.close()
