@@ -16,6 +16,7 @@ from engine.connectors.contract import Sink, Source
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
 from engine.graph.builder import build
+from engine.graph.explain import explain
 from engine.graph.jobgraph import AnyOperator, JobGraph
 from engine.graph.logical import Chaining, Input, LogicalGraph, Node
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
@@ -108,6 +109,10 @@ class Environment:
     def graph(self) -> JobGraph:
         """The job graph as it is now. Raises GraphError."""
         return build(self._graph, self._interval, self._state)
+
+    def explain(self) -> str:
+        """The logical and the physical plan of the job as it is now, as text. Raises GraphError."""
+        return explain(self.graph())
 
     def execute(self) -> None:
         """Hand the job over: every job file ends with this. Raises GraphError.

@@ -65,11 +65,10 @@ def file(tmp_path: Path) -> str:
 def test_plan_draws_the_graph(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", file, "-p", "2", "--", "by-day"]) == 0
     drawn = capsys.readouterr().out
-    assert drawn.startswith("job by-day, max parallelism 128\n")
-    assert "takes hash(carrier) from " in drawn
-    assert drawn.count("(x 2)") == 2
-    assert "source    rows" in drawn
-    assert "daily  keeps " in drawn
+    assert drawn.startswith("job by-day\n")
+    assert "  daily: window_aggregate ← daily.partial hash(carrier)\n" in drawn
+    assert drawn.count("× 2\n") == 2
+    assert "keeps slices: runs by carrier String\n" in drawn
 
 
 def test_plan_gives_json_to_programs(file: str, capsys: pytest.CaptureFixture[str]) -> None:
