@@ -30,7 +30,12 @@ if TYPE_CHECKING:
         ValueState,
     )
     from engine.stream import Environment, Stream
-    from engine.watermarks import bounded_out_of_orderness, monotonic
+    from engine.watermarks import (
+        WatermarkGenerator,
+        bounded_out_of_orderness,
+        custom_watermarks,
+        monotonic,
+    )
 
 __all__ = [
     "AggregateFunction",
@@ -47,8 +52,10 @@ __all__ = [
     "Stream",
     "Ttl",
     "ValueState",
+    "WatermarkGenerator",
     "agg",
     "bounded_out_of_orderness",
+    "custom_watermarks",
     "evictors",
     "monotonic",
     "triggers",
@@ -70,7 +77,9 @@ _HOMES = {
     "Stream": "engine.stream",
     "Ttl": "engine.functions",
     "ValueState": "engine.functions",
+    "WatermarkGenerator": "engine.watermarks",
     "bounded_out_of_orderness": "engine.watermarks",
+    "custom_watermarks": "engine.watermarks",
     "monotonic": "engine.watermarks",
 }
 _MODULES = {

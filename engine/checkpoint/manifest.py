@@ -371,6 +371,7 @@ def _split_json(split: SplitState) -> JsonObject:
         "watermark": time_json(split.watermark),
         "idle": split.idle,
         "finished": split.finished,
+        **({} if split.generator is None else {"generator": split.generator}),
     }
 
 
@@ -380,6 +381,7 @@ def _split(value: JsonObject) -> SplitState:
         watermark=time_from_json(value["watermark"]),
         idle=bool(value["idle"]),
         finished=bool(value["finished"]),
+        generator=value.get("generator"),
     )
 
 

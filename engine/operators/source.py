@@ -176,7 +176,9 @@ class SourceRun:
         state = restored or SplitState(None)
         reader = None if state.finished else source.open(id_, state.position)
         strategy = self._strategy
-        watermarks = None if strategy is None else SplitWatermarks(strategy, state.watermark)
+        watermarks = None
+        if strategy is not None:
+            watermarks = SplitWatermarks(strategy, state.watermark, state.generator)
         return OpenSplit(id_, reader, state, watermarks)
 
     @property

@@ -17,6 +17,8 @@ class SplitState:
     watermark: Micros = MIN_TIME
     idle: bool = False
     finished: bool = False
+    generator: Json = None
+    """What a watermark generator of the author's remembers."""
 
 
 class OpenSplit:
@@ -52,7 +54,8 @@ class OpenSplit:
     def state(self) -> SplitState:
         """What a snapshot has to hold."""
         position = self._last_position if self.reader is None else self.reader.position
-        return SplitState(position, self.watermark, self.idle, self.finished)
+        generator = None if self.watermarks is None else self.watermarks.state
+        return SplitState(position, self.watermark, self.idle, self.finished, generator)
 
     def silent(self, active: Micros, length: Micros) -> bool:
         """Whether it has given nothing for so long, though it was asked."""

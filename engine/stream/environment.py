@@ -30,7 +30,7 @@ from engine.stream.recording import (
     interval_of,
 )
 from engine.stream.stream import Stream
-from engine.watermarks import WatermarkStrategy
+from engine.watermarks import WatermarkStrategy, check_event_time
 
 EMBEDDED = "engine.cli.embedded"
 """What runs a job that nobody submits. It builds on all the rest, so it is loaded when needed."""
@@ -95,12 +95,7 @@ class Environment:
                 msg = f"source {subject!r} has the reserved column {column!r}; rename it"
                 raise GraphError(msg)
         if watermarks is not None:
-            if watermarks.column not in schema:
-                msg = (
-                    f"watermarks of source {subject!r} name an unknown column: "
-                    f"got {watermarks.column!r}; the source has {', '.join(schema)}"
-                )
-                raise GraphError(msg)
+            check_event_time(schema, watermarks.column, f"source {subject!r}")
             schema[EVENT_TIME] = pl.Int64()
         operator = SourceOperator(source, watermarks)
         node = self.add(operator, (), uid, name, parallelism)

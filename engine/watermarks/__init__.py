@@ -12,20 +12,25 @@ Source   Akidau et al., The Dataflow Model, VLDB 2015; Flink's BoundedOutOfOrder
 
 from __future__ import annotations
 
+from engine.watermarks.generators import WatermarkGenerator
 from engine.watermarks.split import SplitWatermarks
 from engine.watermarks.strategy import (
     Alignment,
     WatermarkStrategy,
     bounded_out_of_orderness,
+    custom_watermarks,
     monotonic,
 )
-from engine.watermarks.times import event_times
+from engine.watermarks.times import check_event_time, event_times
 
 __all__ = [
     "Alignment",
     "SplitWatermarks",
+    "WatermarkGenerator",
     "WatermarkStrategy",
     "bounded_out_of_orderness",
+    "check_event_time",
+    "custom_watermarks",
     "event_times",
     "monotonic",
 ]

@@ -7,6 +7,12 @@ from dataclasses import dataclass, replace
 from engine.durations import Duration, format_duration, parse_duration
 from engine.elements import Micros
 from engine.errors import ConfigError
+from engine.watermarks.generators import (
+    FunctionGenerator,
+    WatermarkGenerator,
+    Watermarks,
+    named,
+)
 from engine.watermarks.times import UNITS
 
 
@@ -30,11 +36,14 @@ class WatermarkStrategy:
 
     column: str
     bound: Micros
+    """How far rows may be out of order; 0 with a generator, which decides for itself."""
     idle_after: Micros | None = None
     unit: str = "us"
     """Unit of an integer column."""
     alignment: Alignment | None = Alignment()
     """None: every split is read as fast as it can be."""
+    generator: WatermarkGenerator | None = None
+    """The author's own; copied for each split."""
 
     def aligned(self, group: str, max_drift: Duration | None = None) -> WatermarkStrategy:
         """Have all sources of `group` wait for the one furthest behind.
@@ -58,6 +67,8 @@ class WatermarkStrategy:
         return replace(self, alignment=None)
 
     def __str__(self) -> str:
+        if self.generator is not None:
+            return f"{self.column}, watermarks by {named(self.generator)}"
         return f"{self.column}, at most {format_duration(self.bound)} out of order"
 
 
@@ -69,18 +80,11 @@ def bounded_out_of_orderness(
     >>> bounded_out_of_orderness("500ms", column="time").bound
     500000
     """
-    if unit not in (*UNITS, "ns"):
-        msg = f"unit of event time is not known: got {unit!r}; use one of s, ms, us, ns"
-        raise ConfigError(msg)
     bound_us = parse_duration(bound, "bound of out-of-orderness")
     if bound_us < 0:
         msg = f"bound of out-of-orderness is negative: got {bound!r}; pass 0 or more"
         raise ConfigError(msg)
-    idle_us = None if idle_after is None else parse_duration(idle_after, "idle_after")
-    if idle_us is not None and idle_us <= 0:
-        msg = f"idle_after must be positive: got {idle_after!r}; pass e.g. '1m', or leave it out"
-        raise ConfigError(msg)
-    return WatermarkStrategy(column, bound_us, idle_us, unit)
+    return WatermarkStrategy(column, bound_us, _idle(idle_after), _unit(unit))
 
 
 def monotonic(
@@ -88,3 +92,42 @@ def monotonic(
 ) -> WatermarkStrategy:
     """Expect the rows of each split in order of event time."""
     return bounded_out_of_orderness(0, column, idle_after, unit)
+
+
+def custom_watermarks(
+    generator: WatermarkGenerator | Watermarks,
+    column: str,
+    idle_after: Duration | None = None,
+    unit: str = "us",
+) -> WatermarkStrategy:
+    """Expect what a generator promises: its own object for each split, or a function of the rows.
+
+    >>> import polars as pl
+    >>> ends = lambda rows: rows.select(pl.when("ends_hour").then("event_time")).to_series()
+    >>> str(custom_watermarks(ends, column="time"))
+    "time, watermarks by '<lambda>'"
+    """
+    if not isinstance(generator, WatermarkGenerator):
+        if isinstance(generator, type) or not callable(generator):
+            msg = (
+                f"watermark generator is neither an object nor a function: got {generator!r}; "
+                "pass e.g. MyGenerator(), or a function from the rows to a Series"
+            )
+            raise ConfigError(msg)
+        generator = FunctionGenerator(generator)
+    return WatermarkStrategy(column, Micros(0), _idle(idle_after), _unit(unit), generator=generator)
+
+
+def _idle(idle_after: Duration | None) -> Micros | None:
+    idle_us = None if idle_after is None else parse_duration(idle_after, "idle_after")
+    if idle_us is not None and idle_us <= 0:
+        msg = f"idle_after must be positive: got {idle_after!r}; pass e.g. '1m', or leave it out"
+        raise ConfigError(msg)
+    return idle_us
+
+
+def _unit(unit: str) -> str:
+    if unit not in (*UNITS, "ns"):
+        msg = f"unit of event time is not known: got {unit!r}; use one of s, ms, us, ns"
+        raise ConfigError(msg)
+    return unit

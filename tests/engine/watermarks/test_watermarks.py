@@ -7,11 +7,13 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK
-from engine.errors import ConfigError, FunctionError
+from engine.errors import ConfigError, FunctionError, GraphError
+from engine.stream import Environment
+from engine.testing.memory import MemorySource
 from engine.watermarks import SplitWatermarks, bounded_out_of_orderness, event_times, monotonic
 
 NOON = 1_577_880_000_000_000
@@ -61,6 +63,7 @@ def test_only_rows_behind_the_watermark_carry_it() -> None:
 rows = st.lists(st.integers(-50, 50), min_size=1, max_size=30)
 
 
+@settings(deadline=None)
 @given(times=rows, bound=st.integers(0, 20), data=st.data())
 def test_batches_and_restores_change_nothing(
     times: list[int], bound: int, data: st.DataObject
@@ -79,6 +82,7 @@ def test_batches_and_restores_change_nothing(
         found, times = [*found, *marks], times[cut:]
         watermarks = SplitWatermarks(strategy, watermarks.watermark)
     assert found == expected
+    assert highest is not None
     assert watermarks.watermark == highest - bound
 
 
@@ -110,3 +114,31 @@ def test_a_column_that_is_no_time_is_refused() -> None:
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="got"):
         bounded_out_of_orderness(column="t", **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("unit", "dtype", "value"),
+    [("s", pl.Int64, NOON), ("ms", pl.Int64, -(2**62)), ("us", pl.UInt64, 2**63)],
+)
+def test_an_integer_that_is_too_large_for_its_unit_is_refused(
+    unit: str, dtype: type[pl.DataType], value: int
+) -> None:
+    rows = pl.DataFrame({"t": [0, value]}, schema={"t": dtype})
+    with pytest.raises(FunctionError, match=rf"'t' is out of range: got {value} {unit}: row"):
+        event_times(rows, "t", unit)
+
+
+@pytest.mark.parametrize("dtype", [pl.String(), pl.Float64(), pl.Time(), pl.Boolean()])
+def test_a_column_that_cannot_be_event_time_is_refused_when_the_graph_is_built(
+    dtype: pl.DataType,
+) -> None:
+    env = Environment("times")
+    source = MemorySource({"a": pl.DataFrame(schema={"t": dtype})})
+    with pytest.raises(GraphError, match=rf"source 'rows': event time column 't' .* type {dtype};"):
+        env.source(source, uid="rows", watermarks=monotonic("t"))
+
+
+def test_an_unknown_column_is_refused_when_the_graph_is_built() -> None:
+    source = MemorySource({"a": pl.DataFrame(schema={"t": pl.Int64, "n": pl.Int64})})
+    with pytest.raises(GraphError, match="got 'time'; it has t, n"):
+        Environment("times").source(source, uid="rows", watermarks=monotonic("time"))
