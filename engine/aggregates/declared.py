@@ -17,6 +17,7 @@ from enum import StrEnum
 import polars as pl
 
 from engine.aggregates.accumulators import Accumulator, Count, ExactSum, Extreme, Mean, WholeSum
+from engine.aggregates.cardinality import UniqueSketch
 from engine.aggregates.custom import AggregateFunction, Custom
 from engine.aggregates.lists import Collected, Largest, UniqueCount
 from engine.aggregates.moments import Deviation, Variance
@@ -185,13 +186,22 @@ def _moment(kind: AggregationKind, of: Of, ddof: int) -> Aggregation:
     return Aggregation(kind, _expression(of), make)
 
 
-def n_unique(of: Of) -> Aggregation:
-    """How many different values, exactly; state holds each of them.
+def n_unique(of: Of, *, exact: bool = True, accuracy: float = 0.02) -> Aggregation:
+    """How many different values; state holds each of them.
 
-    >>> str(n_unique("visitor"))
-    'n_unique(col("visitor"))'
+    With `exact=False` to a relative standard error of at most `accuracy`, so in 19 of 20 cases to
+    twice that, and state is a sketch of at most 16 KB at 2 %, or 64 KB at 1 %.
+
+    >>> str(n_unique("visitor")), str(n_unique("visitor", exact=False))
+    ('n_unique(col("visitor"))', 'n_unique(col("visitor"), about)')
     """
-    return _list(AggregationKind.N_UNIQUE, of, UniqueCount)
+    if exact:
+        return _list(AggregationKind.N_UNIQUE, of, UniqueCount)
+    if not 1e-3 <= accuracy < 0.3:
+        msg = f"accuracy of n_unique is out of range: got {accuracy}; pass 0.001 to 0.2, e.g. 0.02"
+        raise GraphError(msg)
+    made = _list(AggregationKind.N_UNIQUE, of, lambda name, _: UniqueSketch(name, accuracy))
+    return Aggregation(made.kind, made.of, made.make, f"{made.of}, about")
 
 
 def collect(of: Of) -> Aggregation:

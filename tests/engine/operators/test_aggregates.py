@@ -256,6 +256,7 @@ class Forgetful(Longest):
         (lambda: agg.last("nothing"), "nothing"),
         (lambda: agg.quantile("x", 1.5), "q of quantile is not a share: got 1.5"),
         (lambda: agg.quantile("x", 0.5, 0), "accuracy of quantile is out of range: got 0"),
+        (lambda: agg.n_unique("tags", exact=False), r"cannot take the n_unique of List\(String\)"),
         (lambda: agg.top_k("x", 0), "k of top_k must be positive: got 0"),
         (lambda: agg.std("x", ddof=-1), "ddof of std is negative: got -1"),
         (lambda: agg.custom(max, "x"), "custom aggregate is not one: got <built-in"),
