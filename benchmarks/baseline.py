@@ -17,7 +17,7 @@ import polars as pl
 from benchmarks.keyed_sums import BEGAN, SPLITS, Events
 from engine.connectors.paced_log import micros_of
 
-CHUNK = 16_384
+CHUNK = 65_536
 """Events are made in pieces of the size that the engine reads."""
 
 

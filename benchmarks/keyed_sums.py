@@ -1,9 +1,10 @@
-"""The job that is measured: count and sum of 1,000 keys in windows of a second of event time.
+"""The job that is measured: count and sum per key in windows of a second of event time.
 
     4 splits of made-up events --hash(key)--> tumbling("1s"): count, sum --> Parquet files
 
-Shapes   key: Int64 in [0, 1,000), value: Float64 in [0, 1), time: µs. Each split has `RATE` events
-         a second of event time, in order; how fast they are read is up to the engine.
+Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split has `RATE` events a
+         second of event time, each up to `LAG` later than its turn; how fast they are read is up to
+         the engine.
 Cost     making the events is part of the job, and of its baseline; it costs next to nothing.
 """
 
@@ -27,15 +28,19 @@ from engine.elements import Micros
 KEYS = 1_000
 SPLITS = 4
 RATE = 500_000
-TABLE = 2**20
+STEP = 1_000_000 // RATE
+LAG = 450_000
+"""µs; less than the bound of out-of-orderness, so no event is late."""
+TABLE = 2**18
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Events(GeneratorSource):
     """Events that are computed from their number."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, rows: int, keys: int = KEYS) -> None:
         super().__init__(RATE, rows=rows // SPLITS, anchor=BEGAN, paced=False)
+        self.keys = keys
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -45,33 +50,38 @@ class Events(GeneratorSource):
         return [str(split) for split in range(SPLITS)]
 
     def generate(self, split: str, row: npt.NDArray[np.int64], began: Micros) -> pl.DataFrame:
-        # Rows are numbered without gaps, so both lookups are slices, and cost next to nothing.
-        place = (int(row[0]) + int(split) * 7_919) % TABLE
-        events = _table().slice(place, len(row))
-        return events.with_columns(pl.Series("time", began + row * (1_000_000 // RATE)))
+        # Rows are numbered without gaps, so they are a slice of the table, some turns later.
+        first = int(row[0])
+        place = (first + int(split) * 7_919) % TABLE
+        keys, values, turns = (column.slice(place, len(row)) for column in _table(self.keys))
+        return pl.DataFrame([keys, values, turns + (began + (first - place) * STEP)])
 
 
-_made: list[pl.DataFrame] = []
+_made: dict[int, list[pl.Series]] = {}
 
 
-def _table() -> pl.DataFrame:
-    """Keys and values, made once per process; twice, so that no slice runs over the end."""
-    if not _made:
+def _table(keys: int) -> list[pl.Series]:
+    """Keys, values and times, made once per process; twice, so that no slice runs over the end."""
+    if keys not in _made:
         luck = np.random.RandomState(1)
-        keys, values = luck.randint(0, KEYS, TABLE, dtype=np.int64), luck.random_sample(TABLE)
-        once = pl.DataFrame({"key": keys, "value": values})
-        _made.append(pl.concat([once, once], rechunk=True))
-    return _made[0]
+        key = luck.randint(0, keys, TABLE, dtype=np.int64)
+        value, lag = luck.random_sample(TABLE), luck.randint(0, LAG, TABLE, dtype=np.int64)
+        time = np.arange(2 * TABLE) * STEP - np.tile(lag, 2)
+        columns = {"key": np.tile(key, 2), "value": np.tile(value, 2), "time": time}
+        _made[keys] = pl.DataFrame(columns).get_columns()
+    return _made[keys]
 
 
 def main() -> None:
     """Describe the job."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args()
     env = hw.Environment("keyed-sums", checkpoint_interval="1s")
-    events = env.source(Events(args.rows), uid="events", watermarks=hw.monotonic("time"))
+    in_time = hw.bounded_out_of_orderness("500ms", column="time")
+    events = env.source(Events(args.rows, args.keys), uid="events", watermarks=in_time)
     sums = (
         events.key_by("key")
         .window(windows.tumbling("1s"))

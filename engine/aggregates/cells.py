@@ -202,7 +202,7 @@ class ExtremeCells(Cells):
             numbers = known.cast(pl.Float64).to_numpy()
             active().keep_float(at, numbers, self._best, self._seen, self._largest)
         else:
-            whole = known.to_physical().cast(pl.Int64).to_numpy()
+            whole = known.cast(pl.Int64).to_numpy()
             active().keep_whole(at, whole, self._best, self._seen, self._largest)
 
     def odd(self, partials: pl.DataFrame) -> Flags | None:

@@ -87,10 +87,9 @@ class KeySlots:
 
 
 def _words(column: pl.Series) -> _Words:
-    physical = column.to_physical()
-    if physical.dtype not in (pl.Int64, pl.UInt64):
-        physical = physical.cast(pl.Int64)
-    return np.ascontiguousarray(physical.to_numpy()).view(np.uint64)
+    """The 64 bits of each value."""
+    whole = column if column.dtype == pl.UInt64 else column.cast(pl.Int64)
+    return np.ascontiguousarray(whole.to_numpy()).view(np.uint64)
 
 
 class _Words64:

@@ -151,7 +151,8 @@ class Panes:
                 each.reserve(size)
 
     def _send(self, blocks: Sequence[int]) -> None:
-        used = len(self._slots)
+        # There may be new slots that do not fit into the blocks yet.
+        used = min(len(self._slots), self._stride)
         lows = [block * self._stride for block in blocks]
         found = [np.flatnonzero(self._counts[low : low + used]) for low in lows]
         slots = np.concatenate(found)

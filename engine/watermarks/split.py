@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
+from engine.kernels import active
 from engine.watermarks.generators import Json, watermarks_of
 from engine.watermarks.strategy import WatermarkStrategy
 from engine.watermarks.times import event_times
@@ -45,30 +46,38 @@ class SplitWatermarks:
         """Return the rows with `event_time`, and `row_watermark` if any is behind."""
         times = event_times(frame, self._strategy.column, self._strategy.unit)
         values = times.to_numpy()
-        stamped = frame.with_columns(times.alias(EVENT_TIME))
+        stamped = _with_column(frame, times.alias(EVENT_TIME))
         if self._generator is None:
             row_watermarks = self._bounded(values)
         else:
             row_watermarks = self._promised(watermarks_of(self._generator, stamped).to_numpy())
             self._newest = Micros(max(int(values.max()), self._newest or MIN_TIME))
-        behind = values < row_watermarks
-        if not behind.any():
+        if row_watermarks is None or not (behind := values < row_watermarks).any():
             return stamped
-        return stamped.with_columns(_row_watermarks(row_watermarks, behind))
+        return _with_column(stamped, _row_watermarks(row_watermarks, behind))
 
-    def _bounded(self, times: Times) -> Times:
-        """The watermark behind each row; that of a row in time is never ahead of the row itself."""
-        passed: Times = np.maximum(
-            np.maximum.accumulate(times) - self._strategy.bound, self.watermark
-        )
-        self.watermark = Micros(int(passed[-1]))
-        return passed
+    def _bounded(self, times: Times) -> Times | None:
+        """The watermark behind each row; that of a row in time is never ahead of the row itself.
+
+        None when all rows are in time.
+        """
+        before, bound = self.watermark, self._strategy.bound
+        watermark, behind = active().running_watermark(times, bound, before)
+        self.watermark = Micros(watermark)
+        return np.maximum(np.maximum.accumulate(times) - bound, before) if behind else None
 
     def _promised(self, watermarks: Times) -> Times:
         """The watermark before each row: its own one is about the rows after it."""
         passed: Times = np.maximum.accumulate(np.insert(watermarks, 0, self.watermark))
         self.watermark = Micros(int(passed[-1]))
         return passed[:-1]
+
+
+def _with_column(frame: pl.DataFrame, column: pl.Series) -> pl.DataFrame:
+    """Add a column, without the query that `with_columns` plans."""
+    if column.name in frame.columns:
+        return frame.with_columns(column)
+    return frame.hstack([column])
 
 
 def _row_watermarks(watermarks: Times, behind: NDArray[np.bool_]) -> pl.Series:

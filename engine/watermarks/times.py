@@ -42,10 +42,12 @@ def event_times(frame: pl.DataFrame, column: str, unit: str = "us") -> pl.Series
         )
         raise FunctionError(msg)
     match series.dtype:
+        case pl.Datetime(time_unit="us"):
+            return series.cast(pl.Int64)
         case pl.Datetime():
-            return series.dt.cast_time_unit("us").to_physical()
+            return series.dt.cast_time_unit("us").cast(pl.Int64)
         case pl.Date():
-            return series.to_physical().cast(pl.Int64) * _DAY
+            return series.cast(pl.Int64) * _DAY
         case dtype if dtype.is_integer():
             return _whole(frame, series, unit)
         case dtype:

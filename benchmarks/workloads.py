@@ -1,0 +1,68 @@
+"""What is measured: job files of this folder with arguments, each with the speed to beat.
+
+A new workload is a job file that takes `--rows` and `--output`, and lines here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+BATCH = 65_536
+SMALL_BATCH = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One line of the table."""
+
+    name: str
+    job: str
+    rows: int
+    check: Callable[[Path, int], None]
+    """(folder of the output, rows) -> exits when the output is wrong."""
+    arguments: tuple[str, ...] = ()
+    parallelism: int = 1
+    max_rows: int = BATCH
+    goal: int = 0
+    """Rows/s to reach on two cores that do nothing else."""
+
+
+def counts_every_row(output: Path, rows: int) -> None:
+    """The column `n` of the results counts every row once."""
+    counted = sum(pl.read_parquet(file)["n"].sum() for file in output.glob("[!.]*.parquet"))
+    if counted != rows:
+        sys.exit(f"the output is wrong: it counts {counted:,} of {rows:,} rows")
+
+
+def sums(
+    name: str,
+    rows: int,
+    *arguments: str,
+    parallelism: int = 1,
+    max_rows: int = BATCH,
+    goal: int = 0,
+) -> Workload:
+    """Count and sum per key and second of event time."""
+    return Workload(
+        f"tumbling, {name}",
+        "keyed_sums.py",
+        rows,
+        counts_every_row,
+        arguments,
+        parallelism,
+        max_rows,
+        goal,
+    )
+
+
+WORKLOADS = (
+    sums("1,000 keys", 40_000_000, goal=30_000_000),
+    sums("1,000 keys, 2 workers", 60_000_000, parallelism=2, goal=40_000_000),
+    sums("1,000 keys, small batches", 20_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
+    sums("100,000 keys", 16_000_000, "--keys", "100000", goal=8_000_000),
+)
