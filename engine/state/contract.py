@@ -45,6 +45,8 @@ class StateKind(StrEnum):
     """Rows that wait for event time: in order of their time, then of their arrival."""
     FRAMES = "frames"
     """Many rows per key, in order, kept as columns: a table like that of a list."""
+    HELD = "held"
+    """Rows that joins hold to meet others: laid out as those that wait."""
     RUNS = "runs"
     """Immutable columnar runs of mergeable partials per slice of event time: windows."""
 

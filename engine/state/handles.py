@@ -88,6 +88,27 @@ class RowsHandle(ABC):
         """The last time up to `time` before which the rows fit into memory: take them in steps."""
         return time
 
+    def take(self, time: Micros) -> Sequence[pl.DataFrame]:
+        """Remove the rows with event_time < time, for who does not need them in order."""
+        rows = self.take_before(time)
+        return [] if rows is None else [rows]
+
+
+class HeldHandle(ABC):
+    """Rows that stay until others are put in their place."""
+
+    @abstractmethod
+    def frames(self) -> Sequence[pl.DataFrame]:
+        """The rows (key_group, keys…, event_time, values…): as given, after a restore sorted."""
+
+    @abstractmethod
+    def hold(self, frames: Sequence[pl.DataFrame]) -> None:
+        """Hold these rows, and no others."""
+
+    @abstractmethod
+    def append(self, rows: pl.DataFrame) -> None:
+        """Hold some rows more."""
+
 
 class FramesHandle(ABC):
     """Many rows per key, in the order in which they were added, as frames of the value columns."""

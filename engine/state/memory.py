@@ -17,6 +17,7 @@ from engine.keygroups import KeyGroupRange
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
 from engine.state.frames import MemoryFrames
 from engine.state.handles import DELETED, Key, ValueHandle
+from engine.state.held import MemoryHeld
 from engine.state.runs import MemoryRuns
 from engine.state.schema import table_schema, type_name
 from engine.state.tables import continued, items_of, table_of
@@ -76,7 +77,7 @@ class FrozenValues(FrozenState):
         return table_of(self.descriptor, self._values.items())
 
 
-_Handle = MemoryValues | MemoryRuns | MemoryTimers | MemoryRows | MemoryFrames
+_Handle = MemoryValues | MemoryRuns | MemoryTimers | MemoryRows | MemoryFrames | MemoryHeld
 
 
 class MemoryBackend(StateBackend):
@@ -111,6 +112,8 @@ class MemoryBackend(StateBackend):
                 return MemoryRows(descriptor)
             case StateKind.FRAMES:
                 return MemoryFrames(descriptor)
+            case StateKind.HELD:
+                return MemoryHeld(descriptor)
             case _:
                 return MemoryValues(descriptor)
 

@@ -121,7 +121,7 @@ class FrozenRuns(FrozenState):
         if not self._runs:
             return pl.DataFrame(schema=schema)
         table = merged(self._runs, self._merge, self.descriptor, slices=2)
-        return table.sort(KEY_GROUP, *self.descriptor.keys, SLICE_END)
+        return table.sort(KEY_GROUP, *self.descriptor.keys, SLICE_END, maintain_order=True)
 
 
 def merged(

@@ -1,21 +1,49 @@
-"""Rows that wait for event time, in memory: frames by reference, sorted when they leave.
+"""Rows that wait for event time, in memory: frames by reference, cut where event time has come to.
 
-    append ──▶ [frame, frame, …] ──take_before(time)──▶ rows with event_time < time, in order
+    append ──▶ [frame, frame, …] ──take──▶ rows with event_time < time, frame by frame
+                                 └─take_before──▶ the same, in order
 
-Cost     what waits is what event time still allows to come out of order. It is split at each
-         watermark that lets a row go, as columns.
+Cost     a frame that lies before the time leaves as it is, one behind it is not looked at. One that
+         lies across is filtered; if that happens again it is sorted, and from then on only sliced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
-from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, Micros
+from engine.elements import EVENT_TIME, KEY_GROUP, Micros
 from engine.state.contract import FrozenState, StateDescriptor
 from engine.state.handles import RowsHandle
 from engine.state.schema import table_schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows that came together."""
+
+    rows: pl.DataFrame
+    first: int
+    last: int
+    cut: bool = False
+    """Whether some of them have gone."""
+
+    def before(self, time: int) -> tuple[pl.DataFrame, _Piece]:
+        """Cut off the rows before a time that lies within."""
+        rows = self.rows.sort(EVENT_TIME, maintain_order=True) if self.cut else self.rows
+        times = rows.get_column(EVENT_TIME)
+        if times.is_sorted():
+            at = int(times.to_numpy().searchsorted(time))
+            return rows.slice(0, at), _piece(rows.slice(at), cut=True)
+        ripe = times < time
+        return rows.filter(ripe), _piece(rows.filter(~ripe), cut=True)
+
+
+def _piece(rows: pl.DataFrame, *, cut: bool = False) -> _Piece:
+    times = rows.get_column(EVENT_TIME).to_numpy()
+    return _Piece(rows, int(times.min()), int(times.max()), cut)
 
 
 class MemoryRows(RowsHandle):
@@ -24,32 +52,40 @@ class MemoryRows(RowsHandle):
     def __init__(self, descriptor: StateDescriptor) -> None:
         self._descriptor = descriptor
         self._columns = list(table_schema(descriptor))
-        self._frames: list[pl.DataFrame] = []
-        self._earliest: int = MAX_TIME
+        self._pieces: list[_Piece] = []
 
     def append(self, rows: pl.DataFrame) -> None:
         """Add rows."""
-        if rows.is_empty():
-            return
-        rows = rows.select(self._columns)
-        self._frames.append(rows)
-        self._earliest = min(self._earliest, _earliest(rows))
+        if not rows.is_empty():
+            self._pieces.append(_piece(rows.select(self._columns)))
+
+    def take(self, time: Micros) -> Sequence[pl.DataFrame]:
+        """Remove the rows with event_time < time."""
+        taken: list[pl.DataFrame] = []
+        left: list[_Piece] = []
+        for piece in self._pieces:
+            if piece.last < time:
+                taken.append(piece.rows)
+            elif piece.first >= time:
+                left.append(piece)
+            else:
+                rows, rest = piece.before(time)
+                taken.append(rows)
+                left.append(rest)
+        self._pieces = left
+        return taken
 
     def take_before(self, time: Micros) -> pl.DataFrame | None:
         """Remove the rows with event_time < time, sorted."""
-        if time <= self._earliest or not self._frames:
+        taken = self.take(time)
+        if not taken:
             return None
-        rows = pl.concat(self._frames)
-        ripe = rows.get_column(EVENT_TIME) < time
-        left = rows.filter(~ripe)
-        self._frames = [left] if left.height else []
-        self._earliest = _earliest(left) if left.height else MAX_TIME
         keys = [KEY_GROUP, *self._descriptor.keys]
-        return rows.filter(ripe).sort(EVENT_TIME, *keys, maintain_order=True)
+        return pl.concat(taken).sort(EVENT_TIME, *keys, maintain_order=True)
 
     def freeze(self) -> FrozenState:
         """References to all frames."""
-        return FrozenRows(self._descriptor, tuple(self._frames))
+        return FrozenRows(self._descriptor, tuple(piece.rows for piece in self._pieces))
 
 
 class FrozenRows(FrozenState):
@@ -65,7 +101,3 @@ class FrozenRows(FrozenState):
             return pl.DataFrame(schema=table_schema(self.descriptor))
         keys = [KEY_GROUP, *self.descriptor.keys]
         return pl.concat(self._frames).sort(*keys, EVENT_TIME, maintain_order=True)
-
-
-def _earliest(rows: pl.DataFrame) -> int:
-    return int(rows.get_column(EVENT_TIME).min())  # type: ignore[arg-type]

@@ -40,6 +40,7 @@ from engine.state.contract import (
 from engine.state.handles import (
     DELETED,
     FramesHandle,
+    HeldHandle,
     Key,
     RowsHandle,
     RunsHandle,
@@ -58,6 +59,11 @@ STEPS = 30
 
 _UTC = pl.Datetime("us", "UTC")
 _KEYS: Mapping[str, pl.DataType] = {"id": pl.Int64(), "name": pl.String()}
+_ROW: Mapping[str, pl.DataType] = {
+    EVENT_TIME: pl.Int64(),
+    "n": pl.Int64(),
+    "tags": pl.List(pl.String()),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,7 @@ def check_state_backend(
         _check_timers(make, restore_with or make, random)
         _check_rows(make, restore_with or make, random)
         _check_frames(make, restore_with or make, random)
+        _check_held(make, restore_with or make, random)
         _check_runs(make, restore_with or make, random)
     _check_broadcast(make, restore_with or make)
     _check_names(make)
@@ -237,6 +244,32 @@ def _check_timers(make: Make, restore_with: Make, random: Random) -> None:
     _check_halves(restore_with, descriptor, table)
 
 
+def _some_rows(descriptor: StateDescriptor, random: Random) -> pl.DataFrame:
+    keys = _some_keys(descriptor, random)[:5]
+    rows = [(*random.choice(keys), random.randint(0, 9), n, ["x"] * (n % 3)) for n in range(40)]
+    return pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
+
+
+def _check_held(make: Make, restore_with: Make, random: Random) -> None:
+    descriptor = StateDescriptor("held", StateKind.HELD, _KEYS, _ROW)
+    frame = _some_rows(descriptor, random)
+    some, others = frame.slice(0, 15), frame.slice(15)
+    with closing(make(ALL)) as backend:
+        handle = cast("HeldHandle", backend.state(descriptor))
+        assert not handle.frames(), "rows are held from the beginning"
+        handle.hold([others, some])
+        handle.hold([some, others.clear()])
+        handle.append(others)
+        [frozen] = backend.freeze()
+        found = pl.concat(handle.frames())
+        handle.hold([])
+        table = frozen.table()
+    _assert_equal(found, frame, "held rows")
+    wanted = frame.sort(KEY_GROUP, *_KEYS, EVENT_TIME, maintain_order=True)
+    _assert_equal(table, wanted, "frozen held rows")
+    _check_halves(restore_with, descriptor, table)
+
+
 def _check_rows(make: Make, restore_with: Make, random: Random) -> None:
     """Rows leave in order of time and key, those of one time and key as they came."""
     values = {EVENT_TIME: pl.Int64(), "n": pl.Int64(), "tags": pl.List(pl.String())}
@@ -312,14 +345,19 @@ def _take_rows(
         assert before < at <= time, f"rows up to {time} are taken in steps: {before}, {at}"
         early = [row for row in model if row[3] < at]
         model = [row for row in model if row[3] >= at]
-        taken = handle.take_before(at)
+        order = ["n"] if at % 2 else [EVENT_TIME, KEY_GROUP, *_KEYS]
+        taken = _taken_unordered(handle, at) if at % 2 else handle.take_before(at)
         assert (taken is None) == (not early), f"rows before {at} came, or did not"
         if taken is not None:
             rows = pl.DataFrame(early, schema=table_schema(descriptor), orient="row")
-            order = [EVENT_TIME, KEY_GROUP, *_KEYS]
             wanted = rows.sort(order, maintain_order=True)
             _assert_equal(taken.select(wanted.columns), wanted, "rows that left")
     return model
+
+
+def _taken_unordered(handle: RowsHandle, time: Micros) -> pl.DataFrame | None:
+    frames = handle.take(time)
+    return pl.concat(frames).sort("n") if frames else None
 
 
 _RUNS = StateDescriptor("runs", StateKind.RUNS, {"id": pl.Int64()}, {"n": pl.Int64()})

@@ -9,6 +9,7 @@ Guarantee  canonical tables are those of the memory backend: a job may change it
            restore. The folder holds nothing that must survive: it dies with its process.
 Cost     memory stays within the budget of `budget.py`. Freezing takes a view of the database and
          references to what is in memory: no row is read or written for it. A snapshot is full.
+         Windows that keep their rows, and what joins hold, are in memory.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
 from engine.state.frames import MemoryFrames
+from engine.state.held import MemoryHeld
 from engine.state.memory import owned_rows
 from engine.state.rocks.memory import ColumnMemory
 from engine.state.rocks.place import Place
@@ -32,7 +34,7 @@ from engine.state.rocks.store import Store
 from engine.state.rocks.timers import RocksTimers
 from engine.state.rocks.values import RocksValues
 
-_Handle = RocksValues | RocksRuns | RocksTimers | RocksRows | MemoryFrames
+_Handle = RocksValues | RocksRuns | RocksTimers | RocksRows | MemoryFrames | MemoryHeld
 
 
 class RocksBackend(StateBackend):
@@ -82,6 +84,8 @@ class RocksBackend(StateBackend):
                 return RocksRows(descriptor, place)
             case StateKind.FRAMES:
                 return MemoryFrames(descriptor)
+            case StateKind.HELD:
+                return MemoryHeld(descriptor)
             case _:
                 return RocksValues(descriptor, place)
 
