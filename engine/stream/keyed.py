@@ -25,12 +25,13 @@ from engine.operators.window_rows import AnyWindow
 from engine.state.schema import TypeLike
 from engine.stream.broadcast import BroadcastConnectedStreams, BroadcastStream
 from engine.stream.functions import checked_use, with_sides
+from engine.stream.joined import KeyedJoins
 from engine.stream.stream import Stream
 from engine.stream.windowed import WindowedStream
 from engine.windows import Global
 
 
-class KeyedStream:
+class KeyedStream(KeyedJoins):
     """A stream, and the columns that its state goes by."""
 
     def __init__(self, stream: Stream, keys: tuple[str, ...]) -> None:
