@@ -4,7 +4,8 @@ Order    by event time a value is gone for a row when the row's time has reached
          write plus the TTL. Rows, not clocks, decide, so that no restart or speed can be seen. The
          time of a late row is the watermark that it came behind.
          By processing time the clock decides: exempt from the law of the same output.
-Cost     one more column of state, and an entry in memory for each key until its time has come.
+Cost     one more column of state, and an entry in an agenda for each key until its time has come:
+         in memory, or with RocksDB on disk.
 """
 
 from __future__ import annotations

@@ -1,22 +1,28 @@
 """Expiry of states with a TTL: what no row can see any more is removed.
 
-    write --note--> heap of (when, key) --sweep(watermark)--> the backend forgets
+    write --note--> agenda of the backend --sweep(watermark)--> the backend forgets
 
 Guarantee  nobody can see when a sweep happens: a value is hidden from the moment that its time is
            over for a row, and no row comes whose time lies before the watermark.
-Cost     one entry in memory per key; rebuilt from the state after a restore.
+Cost     an entry of the agenda per key, or some on disk; the state is never searched, but once
+         after a restore.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import heappop, heappush
 from typing import Any
 
-from engine.elements import MAX_TIME, Micros
+from engine.elements import Micros
 from engine.functions.states import ListState, MapState, State
 from engine.functions.ttl import TimeDomain
 from engine.state.handles import DELETED, Key, ValueHandle
+
+_GRAINS = 4
+"""A value is forgotten at most a quarter of its TTL late."""
+
+_AT_ONCE = 10_000
+"""So many keys are looked at together."""
 
 
 class Expiry:
@@ -27,14 +33,13 @@ class Expiry:
         self.domain: TimeDomain = declared.ttl.domain
         self._declared = declared
         self._handle = handle
-        self._heap: list[tuple[Micros, Key]] = []
-        self._noted: set[Key] = set()
+        self._agenda = handle.agenda(declared.ttl.after // _GRAINS)
         self._note_all(handle.items())
 
     @property
     def first(self) -> Micros:
         """When the first key has to be looked at; MAX_TIME for never."""
-        return self._heap[0][0] if self._heap else MAX_TIME
+        return self._agenda.first()
 
     def note(self, changes: Mapping[Key, Any]) -> None:
         """Remember keys that were written."""
@@ -42,23 +47,17 @@ class Expiry:
 
     def _note_all(self, held: Iterable[tuple[Key, Any]]) -> None:
         for key, value in held:
-            # One entry per key: if it lives longer by then, it is looked at again.
-            if value is not DELETED and key not in self._noted:
-                self._noted.add(key)
-                heappush(self._heap, (_next_expiry(self._declared, value), key))
+            # If it lives longer by then, it is looked at again.
+            if value is not DELETED:
+                self._agenda.note(key, _next_expiry(self._declared, value))
 
     def sweep(self, time: Micros) -> None:
         """Remove everything whose time is over at `time`."""
-        ripe: list[Key] = []
-        while self._heap and self._heap[0][0] <= time:
-            ripe.append(heappop(self._heap)[1])
-        if not ripe:
-            return
-        self._noted.difference_update(ripe)
-        held = self._handle.get_many(ripe)
-        left = {key: _left(self._declared, value, time) for key, value in held.items()}
-        self._handle.put_many({key: each for key, each in left.items() if each is not held[key]})
-        self._note_all(left.items())
+        while ripe := self._agenda.take(time, _AT_ONCE):
+            held = self._handle.get_many(ripe)
+            left = {key: _left(self._declared, value, time) for key, value in held.items()}
+            self._handle.put_many({key: each for key, each in left.items() if each != held[key]})
+            self._note_all(left.items())
 
 
 def _left(declared: State, held: Any, time: Micros) -> Any:

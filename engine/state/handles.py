@@ -17,6 +17,25 @@ Merge = Callable[[pl.DataFrame, Sequence[str], Sequence[str]], pl.DataFrame]
 """Combines the rows of a frame that agree in some columns, and therefore in some others too."""
 
 
+class Agenda(ABC):
+    """Times at which to look at keys."""
+
+    @abstractmethod
+    def note(self, key: Key, time: Micros) -> None:
+        """Look at a key at some time from now on that is not much later than `time`, at least once.
+
+        A key that is noted for an earlier time may be given then, and only then.
+        """
+
+    @abstractmethod
+    def first(self) -> Micros:
+        """When the first key has to be looked at; MAX_TIME for never."""
+
+    @abstractmethod
+    def take(self, time: Micros, limit: int) -> list[Key]:
+        """Take keys whose time has come, some `limit` of them; none when there are no more."""
+
+
 class ValueHandle(ABC):
     """What each key has. A key that has nothing is absent.
 
@@ -36,6 +55,10 @@ class ValueHandle(ABC):
     @abstractmethod
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Everything, in no particular order; nothing may be put meanwhile."""
+
+    @abstractmethod
+    def agenda(self, grain: int) -> Agenda:
+        """A new agenda for the keys of this state; `grain`: how late it may be, µs."""
 
 
 class _Deleted:

@@ -14,9 +14,10 @@ import polars as pl
 from engine.elements import KEY_GROUP
 from engine.errors import InternalError, RestoreError
 from engine.keygroups import KeyGroupRange
+from engine.state.agenda import MemoryAgenda
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
 from engine.state.frames import MemoryFrames
-from engine.state.handles import DELETED, Key, ValueHandle
+from engine.state.handles import DELETED, Agenda, Key, ValueHandle
 from engine.state.held import MemoryHeld
 from engine.state.runs import MemoryRuns
 from engine.state.schema import table_schema, type_name
@@ -48,6 +49,10 @@ class MemoryValues(ValueHandle):
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Everything."""
         return iter(self._values.items())
+
+    def agenda(self, grain: int) -> Agenda:
+        """An agenda in memory, which is never late."""
+        return MemoryAgenda()
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table."""

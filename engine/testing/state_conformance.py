@@ -150,6 +150,7 @@ def check_state_backend(
         _check_held(make, restore_with or make, random)
         _check_runs(make, restore_with or make, random)
     _check_broadcast(make, restore_with or make)
+    _check_agenda(make)
     _check_names(make)
     _check_shapes(make)
 
@@ -451,6 +452,29 @@ def _check_broadcast(make: Make, restore_with: Make) -> None:
             backend.restore(descriptor, table)
             held = cast("ValueHandle", backend.state(descriptor)).get_many([(0,)])
             assert held == {(0,): {"a": 1, "b": 2}}, f"broadcast state came back as {held}"
+
+
+def _check_agenda(make: Make) -> None:
+    """Every key is given once its time has come, at most a grain late; snapshots have none."""
+    descriptor = _CASES[0].descriptor
+    keys = _some_keys(descriptor, Random(0))  # noqa: S311  test data
+    grain, late = 10, Micros(30)
+    with closing(make(ALL)) as backend:
+        agenda = cast("ValueHandle", backend.state(descriptor)).agenda(grain)
+        assert agenda.first() == MAX_TIME, "an empty agenda has something to do"
+        for number, key in enumerate(keys):
+            agenda.note(key, Micros(number))
+            agenda.note(key, Micros(number))
+        assert 0 <= agenda.first() < grain, f"the first time is {agenda.first()}"
+        early = agenda.take(Micros(-1), 100)
+        assert early == [], f"keys came before their time: {early}"
+        found: set[Key] = set()
+        while some := agenda.take(late, 2):
+            found.update(some)
+        assert found == set(keys), f"keys of an agenda are {found}"
+        assert agenda.first() == MAX_TIME, "a key that was taken came again"
+        [frozen] = backend.freeze()
+        assert frozen.table().is_empty(), "an agenda is in a snapshot"
 
 
 def _check_halves(make: Make, descriptor: StateDescriptor, table: pl.DataFrame) -> None:

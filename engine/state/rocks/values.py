@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
@@ -18,8 +19,9 @@ import polars as pl
 from rocksdict import WriteBatch
 
 from engine.state.contract import FrozenState, StateDescriptor, StateKind
-from engine.state.handles import DELETED, Key, ValueHandle
+from engine.state.handles import DELETED, Agenda, Key, ValueHandle
 from engine.state.rocks.addresses import group_of, of_key
+from engine.state.rocks.agenda import RocksAgenda
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
@@ -27,6 +29,9 @@ from engine.state.tables import continued, items_of, table_of
 
 _LOADED = 10_000
 """So many keys are written at once when a state is restored."""
+
+_AGENDA = b"\xff"
+"""No state has so large a number that its addresses begin so."""
 
 _GROWTH = 8
 """A Python object takes about so many times the bytes of its pickle."""
@@ -37,6 +42,7 @@ class RocksValues(ValueHandle):
 
     def __init__(self, descriptor: StateDescriptor, place: Place) -> None:
         self.descriptor = descriptor
+        self._place = place
         self._prefix = place.prefix
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
@@ -61,6 +67,12 @@ class RocksValues(ValueHandle):
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Everything, by key group."""
         return (_entry(value) for _, value in self._store.view().items(self._prefix))
+
+    def agenda(self, grain: int) -> Agenda:
+        """An agenda on disk."""
+        return RocksAgenda(
+            self.descriptor.keys, replace(self._place, prefix=_AGENDA + self._prefix), grain
+        )
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table, or of a part of one."""

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import engine as hw
 from engine.errors import ConfigError, FunctionError, GraphError
 from engine.operators.keyed_process import KeyedProcess
+from engine.state.memory import MemoryBackend
+from engine.state.rocks import RocksBackend
 from engine.testing.harness import OperatorHarness
 
 IN = {"user": pl.String(), "do": pl.String(), "n": pl.Int64(), "event_time": pl.Int64()}
@@ -114,16 +116,21 @@ class Model:
         )
 
 
-def remembers(subtask=0, parallelism=1, restored=()):
+def remembers(subtask=0, parallelism=1, restored=(), backend=MemoryBackend):
     operator = KeyedProcess(Remembers(), "Remembers", {"user": pl.String()}, OUT)
     return OperatorHarness(
-        operator, keys=["user"], subtask=subtask, parallelism=parallelism, restored=restored
+        operator,
+        keys=["user"],
+        subtask=subtask,
+        parallelism=parallelism,
+        restored=restored,
+        new_backend=backend,
     )
 
 
-def run(script):
+def run(script, backend=MemoryBackend):
     """`script`: rows with a time, "cut" ends a batch and lets event time go on, numbers rescale."""
-    subtasks, done, batch, watermark = [remembers()], [], [], 0
+    subtasks, done, batch, watermark = [remembers(backend=backend)], [], [], 0
 
     def collect():
         return [row for each in subtasks for row in each.outputs["main"]]
@@ -142,7 +149,7 @@ def run(script):
         else:
             done += collect()
             restored = [each.snapshot() for each in subtasks]
-            subtasks = [remembers(index, step, restored) for index in range(step)]
+            subtasks = [remembers(index, step, restored, backend) for index in range(step)]
     rows = done + collect()
     return sorted((row["event_time"], row["user"], row["seen"]) for row in rows)
 
@@ -178,6 +185,22 @@ scripts = st.lists(events | events | st.just("cut") | st.integers(1, 3), max_siz
 @settings(max_examples=40, deadline=None)
 def test_states_equal_their_definition_through_any_batches_crashes_and_rescales(script):
     assert run(script) == model(script)
+
+
+@given(scripts)
+@settings(max_examples=6, deadline=None)
+def test_states_on_disk_equal_it_too(script):
+    assert run(script, RocksBackend) == model(script)
+
+
+@pytest.mark.parametrize(("watermark", "left"), [(15, 1), (16, 0)])
+def test_on_disk_what_nobody_can_see_is_removed_at_most_a_quarter_of_the_ttl_late(watermark, left):
+    harness = remembers(backend=RocksBackend)
+    harness.push([{"user": "ann", "do": "add", "n": 7, "event_time": 5}])
+    harness.advance(watermark)
+    tables = harness.snapshot().tables
+    kept = [tables[name].height for name in ("brief", "briefs", "brief_counts", "brief_mean")]
+    assert kept == [left] * 4
 
 
 def test_a_snapshot_has_a_row_per_element_and_per_entry():
