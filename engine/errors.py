@@ -9,7 +9,7 @@
      |    +-- DataError       a record of the input cannot be read
      |    +-- RestoreError    a snapshot does not fit the job
      +-- ExternalError        the world failed: restart with back-off
-     |    +-- SourceError, SinkError, StorageError, StateError, ConnectionLost
+     |    +-- SourceError, SinkError, StorageError, StateError, ConnectionLost, RequestFailed
      |    +-- SnapshotCorrupt a file of a snapshot is missing, torn or altered
      +-- InternalError        a bug in us: fail, keep the dump
 
@@ -93,6 +93,10 @@ class SnapshotCorrupt(StorageError):
 
 class ConnectionLost(ExternalError):
     """A process at the other end of a channel is gone."""
+
+
+class RequestFailed(ExternalError):
+    """What a row was asked of failed, or gave no answer in time."""
 
 
 class InternalError(HeadwaterError):

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from engine.elements import Micros
 from engine.keygroups import KeyGroupRange
 from engine.state.contract import StateDescriptor
+
+if TYPE_CHECKING:
+    from engine.operators.requests import Control, Request
 
 MAIN = "main"
 """The tag of an operator's ordinary output; any other tag is a side output."""
@@ -50,6 +53,14 @@ class Context(ABC):
 
         A wish is forgotten when it is met, and is not part of a snapshot.
         """
+
+    @abstractmethod
+    def ask(self, request: Request) -> None:
+        """Have a coroutine run beside the subtask; for operators that wait for answers."""
+
+    @abstractmethod
+    def release(self, element: Control) -> None:
+        """Let an element go on that was held; for operators that wait for answers."""
 
     @abstractmethod
     def count(self, metric: str, amount: int) -> None:

@@ -9,7 +9,7 @@ Order    what an operator emits reaches everything behind it before the operator
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from engine.errors import InternalError
 from engine.graph.jobgraph import ChainedOperator
 from engine.keygroups import KeyGroupRange
 from engine.operators.contract import MAIN, Context, Operator
+from engine.operators.requests import Answer, AsyncOperator, Control, Request
 from engine.operators.sink import SinkOperator, SinkRun
 from engine.operators.source import SourceOperator, SourceRun
 from engine.runtime.metrics import OperatorMetrics
@@ -40,11 +41,24 @@ Sends = Mapping[tuple[int, str], Sequence[Send]]
 """(index of the operator, tag) -> output edges."""
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Where the requests of an operator go, and the elements that it has held."""
+
+    requests: deque[Request]
+    release: Callable[[Control], None]
+
+
 class OperatorContext(Context):
     """The surroundings of one operator in a chain."""
 
     def __init__(
-        self, spec: TaskSpec, index: int, watermark: Micros, backend: StateBackend | None
+        self,
+        spec: TaskSpec,
+        index: int,
+        watermark: Micros,
+        backend: StateBackend | None,
+        beside: Beside,
     ) -> None:
         chained = spec.vertex.operators[index]
         self.subtask = spec.subtask
@@ -57,6 +71,7 @@ class OperatorContext(Context):
         """When the operator wants to hear of processing time."""
         self.metrics = OperatorMetrics(chained.uid, chained.name)
         self.backend = backend
+        self._beside = beside
         self.receivers: dict[str, list[Send]] = defaultdict(list)
 
     def emit(self, frame: pl.DataFrame, tag: str = MAIN) -> None:
@@ -82,6 +97,14 @@ class OperatorContext(Context):
     def wake(self, time: Micros) -> None:
         """Have the operator called when `now` has reached a time."""
         self.wake_at = min(self.wake_at, time)
+
+    def ask(self, request: Request) -> None:
+        """Have a coroutine run beside the subtask."""
+        self._beside.requests.append(request)
+
+    def release(self, element: Control) -> None:
+        """Let an element go on that was held."""
+        self._beside.release(element)
 
     def count(self, metric: str, amount: int) -> None:
         """Add to a counter."""
@@ -125,6 +148,7 @@ class Chain:
         sends: Sends,
         new_backend: BackendMaker,
         now: Micros,
+        beside: Beside,
     ) -> None:
         """Open every operator, from the last to the first, so that receivers are ready."""
         self.current: str | None = None
@@ -134,7 +158,7 @@ class Chain:
         for index, chained in enumerate(spec.vertex.operators):
             start = found.get(chained.uid, RestoredOperator(chained.uid))
             self.current = chained.uid
-            self.links.append(_link(spec, index, start, new_backend))
+            self.links.append(_link(spec, index, start, new_backend, beside))
         self.now = now
         self._connect(sends)
         for link in reversed(self.links):
@@ -148,6 +172,12 @@ class Chain:
         """The head, when it is a source."""
         run = self.links[0].run
         return run if isinstance(run, SourceRun) else None
+
+    @property
+    def waiting(self) -> AsyncOperator | None:
+        """The head, when it is an operator that waits for answers."""
+        run = self.links[0].run
+        return run if isinstance(run, AsyncOperator) else None
 
     @property
     def sinks(self) -> list[SinkRun]:
@@ -185,6 +215,12 @@ class Chain:
             link.context.emit(frame)
         else:
             self._feed(link, frame, port)
+
+    def answer(self, answers: Sequence[Answer]) -> None:
+        """Give the head what came of its requests."""
+        link = self.links[0]
+        if isinstance(link.run, AsyncOperator):
+            self._call(link, link.run.on_answers, answers, link.context)
 
     def advance(self, time: Micros) -> None:
         """Event time has reached `time` at the head."""
@@ -255,7 +291,13 @@ class Chain:
         self.current = outer
 
 
-def _link(spec: TaskSpec, index: int, start: RestoredOperator, new_backend: BackendMaker) -> Link:
+def _link(
+    spec: TaskSpec,
+    index: int,
+    start: RestoredOperator,
+    new_backend: BackendMaker,
+    beside: Beside,
+) -> Link:
     chained = spec.vertex.operators[index]
     operator = chained.operator
     backend = None
@@ -266,7 +308,7 @@ def _link(spec: TaskSpec, index: int, start: RestoredOperator, new_backend: Back
                 backend.restore(descriptor, part)
             # A declared state is in every snapshot, even if the operator has not used it yet.
             backend.state(descriptor)
-    context = OperatorContext(spec, index, start.watermark, backend)
+    context = OperatorContext(spec, index, start.watermark, backend, beside)
     match operator:
         case SourceOperator():
             run = SourceRun(

@@ -5,6 +5,7 @@
                                              +--at a barrier--> snapshots --> (shell writes, acks)
     coordinator --notify_complete--> sinks commit
     clock    --advance--> operators that asked for it (`next_timer`)
+    requests --(shell runs them)--answer--> the head, when it waits for answers
 
     running --every input ended--> end_of_input --last snapshot complete--> done
 
@@ -19,7 +20,7 @@ Errors   whatever an operator, source or sink raises passes through; `failed_ope
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -39,9 +40,10 @@ from engine.elements import (
     Watermark,
 )
 from engine.errors import InternalError
+from engine.operators.requests import Answer, Request
 from engine.operators.source import SourceRun
 from engine.runtime.alignment import Aligned, Alignment
-from engine.runtime.chain import Chain, Send
+from engine.runtime.chain import Beside, Chain, Send
 from engine.runtime.inputs import InputTimes
 from engine.runtime.metrics import TaskMetrics
 from engine.runtime.partitioners import partitioner
@@ -81,6 +83,8 @@ class Task:
         """(output channel, element), in order."""
         self.snapshots: deque[TaskSnapshot] = deque()
         """Taken at barriers; to be written and acknowledged."""
+        self.requests: deque[Request] = deque()
+        """To be run beside the subtask; what comes of each goes to `answer`."""
         self.end_of_input = False
         """Nothing but barriers can come any more."""
         self.done = False
@@ -88,8 +92,14 @@ class Task:
         self._alignment = Alignment(len(spec.inputs))
         self._times = InputTimes(len(spec.inputs))
         self._stop: Barrier | None = None
-        self._chain = Chain(spec, restored, self._sends(), new_backend or spec.state.new, now)
+        self._draining: Aligned | None = None
+        """A barrier before which all rows in flight have to leave."""
+        self._answers: list[Answer] = []
+        beside = Beside(self.requests, self._pass)
+        backend = new_backend or spec.state.new
+        self._chain = Chain(spec, restored, self._sends(), backend, now, beside)
         self._source = self._chain.source
+        self._waiting = self._chain.waiting
         self.metrics = TaskMetrics([link.context.metrics for link in self._chain.links])
 
     def __repr__(self) -> str:
@@ -117,7 +127,8 @@ class Task:
 
     def blocked(self, channel: int) -> bool:
         """Whether nothing may be delivered from this channel now."""
-        return self._alignment.blocks(channel)
+        is_full = self._waiting is not None and self._waiting.is_full
+        return is_full or self._alignment.blocks(channel)
 
     def deliver(self, channel: int, element: Element, now: Micros) -> None:
         """Take the next element of an input channel."""
@@ -175,6 +186,25 @@ class Task:
         """
         return self._running_source().align(lowest)
 
+    def answer(self, answers: Iterable[Answer], now: Micros) -> None:
+        """Take what came of requests. At any time; also while the outbox is not empty."""
+        self._chain.now = now
+        self._answers.extend(answers)
+        self._take_answers()
+
+    def _take_answers(self) -> None:
+        # After its last barrier a task may not send any row: the snapshot has those in flight.
+        if self._stop is not None or not self._answers:
+            return
+        answers, self._answers = self._answers, []
+        self._chain.answer(answers)
+        if self._draining is not None and not self._in_flight:
+            self._take_snapshot(self._draining, self._chain.now)
+
+    @property
+    def _in_flight(self) -> int:
+        return 0 if self._waiting is None else self._waiting.in_flight
+
     @property
     def next_timer(self) -> Micros:
         """Processing time at which `advance` has something to do; MAX_TIME for never."""
@@ -204,8 +234,11 @@ class Task:
     def notify_aborted(self, checkpoint_id: int) -> None:
         """A checkpoint will never be complete: stop waiting for its barriers, and read on."""
         self._alignment.abort(checkpoint_id)
+        if self._draining is not None and self._draining.barrier.checkpoint_id <= checkpoint_id:
+            self._draining = None
         if self._stop is not None and self._stop.checkpoint_id <= checkpoint_id:
             self._stop = None
+            self._take_answers()
 
     def close(self) -> None:
         """Release everything. Called once, also after a failure."""
@@ -218,10 +251,16 @@ class Task:
         return self._source
 
     def _say(self, element: Element | None) -> None:
+        """Let a control element pass, behind the rows that it came behind."""
+        if element is None or isinstance(element, Batch):
+            return
+        waiting = self._waiting
+        if waiting is None or isinstance(element, Barrier) or not waiting.hold(element):
+            self._pass(element)
+
+    def _pass(self, element: Watermark | Idle | EndOfInput | Barrier) -> None:
         """Let a control element pass the chain and leave on every channel."""
         match element:
-            case None:
-                return
             case Watermark(time):
                 self._chain.advance(time)
             case Idle():
@@ -242,6 +281,10 @@ class Task:
         if aligned is None:
             return
         barrier = aligned.barrier
+        if barrier.then is AfterBarrier.DRAIN and self._in_flight:
+            self._draining = aligned
+            return
+        self._draining = None
         # Step 1. Before the sinks, because they may be what it is emitted to.
         self._chain.flush()
         # Step 2. Before the freeze, because what it stages is part of the snapshot.
@@ -254,7 +297,7 @@ class Task:
         if barrier.then is not AfterBarrier.CONTINUE:
             self._stop = barrier
         # Step 4.
-        self._say(barrier)
+        self._pass(barrier)
 
     def _sends(self) -> dict[tuple[int, str], list[Send]]:
         sends: dict[tuple[int, str], list[Send]] = defaultdict(list)

@@ -27,6 +27,7 @@ from engine.runtime.spec import TaskSpec
 from engine.runtime.task import Task
 from engine.runtime.worker_exchange import Ports
 from engine.runtime.worker_occupancy import Occupancy
+from engine.runtime.worker_requests import RequestLoop
 
 MICROS = 1_000_000
 
@@ -70,6 +71,7 @@ class Subtask:
         self._told_end = False
         self._poll_at = MIN_TIME
         self._blocked = Micros(0)
+        self._requests: RequestLoop | None = None
         self._thread = threading.Thread(target=self._live, name=f"subtask {spec.id}", daemon=True)
 
     def __repr__(self) -> str:
@@ -144,6 +146,8 @@ class Subtask:
             try:
                 self._loop(task)
             finally:
+                if self._requests is not None:
+                    self._requests.close()
                 task.close()
         except SystemExit as error:
             what = f"sys.exit({error.code!r})"
@@ -161,6 +165,7 @@ class Subtask:
             for command in self.mailbox.take_commands():
                 command()
             self._report(task)
+            self._ask(task)
             if self._stopping or task.done:
                 return
             self._flush(task)
@@ -180,6 +185,18 @@ class Subtask:
             self._reports.input_ended(self.spec.id)
         if task.done:
             self._reports.finished(self.spec.id)
+
+    def _ask(self, task: Task) -> None:
+        """Have the requests of the task run beside it; its mailbox gets what comes of them."""
+        if not task.requests:
+            return
+        if self._requests is None:
+            loop = self._requests = RequestLoop(
+                lambda: self.mailbox.post(lambda: task.answer(loop.take(), now_micros())),
+                f"requests {self.spec.id}",
+            )
+        self._requests.start(list(task.requests))
+        task.requests.clear()
 
     def _flush(self, task: Task) -> None:
         """Send from the outbox, in order, as far as credits reach."""

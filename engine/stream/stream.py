@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from engine.connectors.contract import Sink
+from engine.durations import Duration
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
 from engine.graph.jobgraph import AnyOperator, Partitioning
@@ -24,11 +25,13 @@ from engine.operators.contract import MAIN
 from engine.operators.explode import Explode
 from engine.operators.expressions import Schema, check_columns, infer, user_columns
 from engine.operators.filter import Filter
+from engine.operators.map_async import AsyncFunction, MapAsync
 from engine.operators.map_batches import FrameFunction, MapBatches, called
 from engine.operators.project import Project
 from engine.operators.records import FilterRows, FlatMapRows, MapRows
 from engine.operators.split import Split
 from engine.state.schema import TypeLike, as_type
+from engine.stream.asking import checked_asking
 
 if TYPE_CHECKING:
     from engine.stream.broadcast import BroadcastStream
@@ -217,6 +220,56 @@ class Stream:
         result = self.with_schema(schema)
         operator = FlatMapRows(function, _label(function), result)
         return self._then(operator, result, (uid, name, parallelism))
+
+    def map_async(
+        self,
+        function: AsyncFunction,
+        *,
+        schema: Mapping[str, TypeLike] | None = None,
+        capacity: int = 100,
+        timeout: Duration | None = None,
+        on_timeout: Callable[[Row], object] | None = None,
+        ordered: bool = True,
+        rows_per_call: int | None = None,
+        retries: int = 0,
+        retry_after: Duration = 0,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Make rows of each with an `async def`: many rows are asked for at a time.
+
+        >>> from engine.stream import Environment
+        >>> from engine.testing.memory import MemorySource
+        >>> async def priced(row):
+        ...     return row | {"price": 2.5}
+        >>> source = MemorySource({"all": pl.DataFrame({"item": ["tea"]})})
+        >>> orders = Environment("orders").source(source)
+        >>> orders.map_async(priced, schema={"item": str, "price": float}, timeout="1s")
+        Stream(item: String, price: Float64)
+
+        The function gives a row, a list of rows, or None. `capacity`: rows in flight in a subtask.
+        `timeout`: for an answer, with all its `retries`; then `on_timeout(row)` says what the row
+        gives, and without it the job starts again from its last checkpoint. `ordered=False`: rows
+        leave as they are answered, but not past a watermark. `rows_per_call`: the function gets a
+        list of so many rows at most, and gives a list of what each of them gives. Rows in flight
+        are in every snapshot and are asked for again after a restore.
+        """
+        result = self.with_schema(schema)
+        asking = checked_asking(
+            function,
+            self.schema,
+            capacity=capacity,
+            timeout=timeout,
+            ordered=ordered,
+            rows_per_call=rows_per_call,
+            retries=retries,
+            retry_after=retry_after,
+            on_timeout=on_timeout,
+        )
+        operator = MapAsync(function, _label(function), self.schema, result, asking)
+        # What follows has to wait for its rows, what goes before has not.
+        return self._then(operator, result, (uid, name, parallelism)).start_new_chain()
 
     def map_batches(
         self,

@@ -45,6 +45,7 @@ from engine.graph.plan import plan_of
 from engine.runtime.task import Task
 from engine.runtime.watermark_groups import Aligned, WatermarkGroups
 from engine.runtime.wiring import wire
+from engine.testing.answers import answered
 from engine.testing.memory import MemoryStorage
 
 CAPACITY = 3
@@ -176,6 +177,8 @@ class Attempt:
     def _element_steps(self, random: Random) -> list[Step]:
         steps: list[Step] = []
         for id_, task in self.tasks.items():
+            if task.requests:
+                steps.append(Step(Pace.TASKS, partial(self._answer, id_, random)))
             if task.outbox:
                 if len(self._channel_of(id_)) < CAPACITY:
                     steps.append(Step(Pace.TASKS, partial(self._send, id_)))
@@ -213,6 +216,17 @@ class Attempt:
         self._again_at[id_] = polling.again_at
         if polling.report is not None:
             self._progress[id_].append(polling.report)
+        self._collect(id_)
+
+    def _answer(self, id_: TaskId, random: Random) -> None:
+        """Answer some requests of a task, in any order."""
+        task = self.tasks[id_]
+        asked = list(task.requests)
+        task.requests.clear()
+        random.shuffle(asked)
+        some = random.randint(1, len(asked))
+        task.requests.extend(asked[some:])
+        task.answer(answered(asked[:some]), self.now)
         self._collect(id_)
 
     def _advance(self, id_: TaskId) -> None:

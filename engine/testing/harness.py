@@ -17,9 +17,10 @@ from typing import Any
 import cloudpickle
 import polars as pl
 
-from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
+from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros, Watermark
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, KeyGroupRange, key_groups, range_of
 from engine.operators.contract import MAIN, Context, Operator
+from engine.operators.requests import Answer, AsyncOperator, Control, Request
 from engine.state.contract import StateBackend, StateDescriptor
 from engine.state.memory import MemoryBackend
 
@@ -45,6 +46,8 @@ class _HarnessContext(Context):
         self.counters: Counter[str] = Counter()
         self.now = MIN_TIME
         self.wake_at = MAX_TIME
+        self.requests: list[Request] = []
+        self.released: list[Control] = []
         self._backend = backend
 
     def emit(self, frame: pl.DataFrame, tag: str = MAIN) -> None:
@@ -59,6 +62,14 @@ class _HarnessContext(Context):
     def wake(self, time: Micros) -> None:
         """Have the operator called when the test lets the clock reach a time."""
         self.wake_at = min(self.wake_at, time)
+
+    def ask(self, request: Request) -> None:
+        """Keep a request for the test to answer."""
+        self.requests.append(request)
+
+    def release(self, element: Control) -> None:
+        """Keep an element that the operator let go."""
+        self.released.append(element)
 
     def count(self, metric: str, amount: int) -> None:
         """Add to a counter."""
@@ -131,9 +142,19 @@ class OperatorHarness:
 
     def advance(self, watermark: int) -> None:
         """Let event time reach `watermark`; earlier ones change nothing, as in a job."""
+        if self._holds(Watermark(Micros(watermark))):
+            return
         if watermark > self._ctx.watermark:
             self._ctx.watermark = Micros(watermark)
             self._operator.on_watermark(Micros(watermark), self._ctx)
+
+    def _holds(self, element: Watermark) -> bool:
+        return isinstance(self._operator, AsyncOperator) and self._operator.hold(element)
+
+    def answer(self, answers: Sequence[Answer]) -> None:
+        """Tell the operator what came of its requests."""
+        assert isinstance(self._operator, AsyncOperator), "only these have requests"
+        self._operator.on_answers(answers, self._ctx)
 
     def tick(self, now: int) -> None:
         """Let processing time reach `now`."""
@@ -146,6 +167,16 @@ class OperatorHarness:
     def flush(self) -> None:
         """Have the operator emit what it holds back, as before a barrier and before idleness."""
         self._operator.flush(self._ctx)
+
+    @property
+    def requests(self) -> list[Request]:
+        """What the operator asked for. A test takes them away when it answers."""
+        return self._ctx.requests
+
+    @property
+    def released(self) -> list[Control]:
+        """The elements that went on, of those that the operator held."""
+        return self._ctx.released
 
     def snapshot(self) -> HarnessSnapshot:
         """Take what a barrier would take, through the canonical tables."""
