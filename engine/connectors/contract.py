@@ -25,8 +25,9 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 class Polled:
     """What one poll of a split gave.
 
-    `frame` is None when there is nothing now; then `retry_at` says when to ask again (processing
-    time, µs; None: whenever the runtime likes). `finished` ends the split for ever.
+    `frame` is None when there is nothing now. `retry_at` says when to ask again (processing time,
+    µs; None: at once after rows, else whenever the runtime likes). `finished` ends the split for
+    ever.
     `pending_rows` is how many more rows could be read at once, None when unknown. `skipped` counts
     records that were left out because they cannot be read.
     """

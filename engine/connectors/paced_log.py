@@ -23,9 +23,12 @@ from engine.connectors.contract import Json, Polled, SplitReader
 from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
 
-MIN_WAIT = 100_000
-"""µs from a poll that found nothing to the next one: a batch has a price, whatever its size, and
-nobody sees a tenth of a second."""
+FILL_ROWS = 2_048
+"""A reader at the bar comes again when so many rows lie before it: a batch has a price, whatever
+its size, and asking for each few rows would cost a core at any pace."""
+
+MAX_WAIT = 50_000
+"""µs after which it comes again with fewer: nobody sees a twentieth of a second."""
 
 END_WAIT = 1_000_000
 """µs between two polls at the end of a log that stays open."""
@@ -71,12 +74,23 @@ class PacedReader(SplitReader):
         readable = self._log.appended(now - self._anchor)
         if self._row < readable:
             lo, self._row = self._row, min(self._row + max_rows, readable)
-            return Polled(self._log.rows(lo, self._row), pending_rows=readable - self._row)
+            wait = self._next_batch(now) if self._row == readable else None
+            return Polled(self._log.rows(lo, self._row), wait, pending_rows=readable - self._row)
         if self._row == self._log.length:
             wait = None if self._bounded else Micros(now + END_WAIT)
             return Polled(retry_at=wait, finished=self._bounded, pending_rows=0)
-        due = self._anchor + self._log.due(self._row)
-        return Polled(retry_at=Micros(max(due, now + MIN_WAIT)), pending_rows=0)
+        return Polled(retry_at=self._next_batch(now), pending_rows=0)
+
+    def _next_batch(self, now: Micros) -> Micros | None:
+        """When a batch is full, or long enough due; None at the end."""
+        length = self._log.length
+        if self._row == length:
+            return None
+        last = (
+            self._row + FILL_ROWS - 1 if length is None else min(self._row + FILL_ROWS, length) - 1
+        )
+        first_due, last_due = (self._anchor + self._log.due(row) for row in (self._row, last))
+        return Micros(max(first_due, min(last_due, now + MAX_WAIT)))
 
     @property
     def position(self) -> Json:

@@ -245,7 +245,10 @@ class SourceRun:
         frame = polled.frame
         batch = None
         if frame is not None and frame.height:
-            split.idle, split.silent_since, split.again_at = False, None, MIN_TIME
+            split.idle, split.silent_since = False, None
+            split.again_at = MIN_TIME
+            if polled.retry_at is not None and polled.retry_at > now:
+                split.again_at = Micros(max(polled.retry_at, now + SHORTEST_PAUSE))
             batch = Batch(self._stamp(split, frame))
         else:
             wished = polled.retry_at if polled.retry_at is not None else now + RETRY_AFTER

@@ -79,6 +79,17 @@ def test_the_next_row_is_there_when_it_was_announced() -> None:
     assert reader.poll(10, announced).frame is not None
 
 
+@pytest.mark.parametrize(("rate", "wait_ms"), [(1_024_000, 2), (102_400, 20), (100, 50), (5, 200)])
+def test_a_reader_at_the_bar_comes_again_for_a_full_batch_or_after_a_short_while(
+    rate: int, wait_ms: int
+) -> None:
+    reader = SensorGenerator(rate, disorder_ms=0, anchor=ANCHOR).open("door", None)
+    first = reader.poll(10**9, Micros(AT + SECOND))
+    assert first.frame is not None
+    assert first.frame.height == rate
+    assert first.retry_at == AT + SECOND + wait_ms * 1_000
+
+
 def test_the_door_opens_and_closes() -> None:
     assert set(readings("door", seconds=12)["value"]) == {0.0, 1.0}
 

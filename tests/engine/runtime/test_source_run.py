@@ -140,6 +140,15 @@ def test_a_split_is_asked_when_it_wants_but_not_for_every_row(due: int, asked: i
     assert run.again_at == NOW + asked
 
 
+def test_a_split_that_gave_rows_is_asked_at_once_unless_it_wants_to_wait() -> None:
+    run = source_run({"a": frame(1, 2, 3, 4)}, every=NOW // 2)
+    read(run, max_rows=1)
+    assert run.again_at < NOW
+    read(run, max_rows=2)
+    assert read(run, now=Micros(NOW + 5)) == []
+    assert run.again_at == 3 * NOW // 2
+
+
 def test_a_split_goes_on_where_its_snapshot_says() -> None:
     splits = {"a": frame(10, 20, 15), "b": frame(11, 12, 13)}
     first = source_run(splits)
