@@ -1,0 +1,91 @@
+"""The small examples, each run to its end in one thread: what they print is what they promise."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ArtifactError
+from engine.graph.jobgraph import JobGraph
+from engine.stream import capture
+from engine.testing.memory import OutputTables
+from engine.testing.simulation import CALM, simulate
+from examples.truth import EXAMPLES
+
+Rows = list[dict[str, object]]
+Run = Callable[..., dict[str, Rows]]
+
+PRINTED = re.compile(r"(?P<label>\w*?):?\d+> (?P<row>.*)")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run an example; give the rows it printed, by the label of the sink."""
+
+    def run(file: str, *args: str) -> dict[str, Rows]:
+        def build(parallelism: int, _: OutputTables) -> JobGraph:
+            return capture(EXAMPLES / file, args, {"parallelism.default": str(parallelism)})
+
+        simulate(build, seed=0, chaos=CALM)
+        printed: dict[str, Rows] = {}
+        for line in capsys.readouterr().out.splitlines():
+            found = PRINTED.fullmatch(line)
+            assert found is not None, line
+            printed.setdefault(found["label"], []).append(json.loads(found["row"]))
+        return printed
+
+    return run
+
+
+def test_words_counts_each_word_of_an_hour(run: Run) -> None:
+    counts = {(row["window_start"], row["word"]): row["n"] for row in run("words.py")[""]}
+    first = "2026-01-01T00:00:00+00:00"
+    assert counts == {(first, word): 2 for word in ("a", "is", "not", "step")}
+
+
+def test_orders_sets_foreign_ones_aside_and_counts_items(run: Run) -> None:
+    printed = run("orders.py")
+    assert [row["order"] for row in printed["foreign"]] == [2]
+    sold = [(row["item"], row["pieces"], row["turnover"]) for row in printed["sold"]]
+    assert sold == [("cup", 1, 9), ("tea", 3, 12), ("cup", 1, 8)]
+
+
+def test_orders_sql_leaves_cancelled_ones_out(run: Run) -> None:
+    rows = [(row["amount"], row["size"], row["tax"]) for row in run("orders_sql.py")[""]]
+    assert rows == [(12.0, "small", 2.4), (480.0, "large", 91.2), (3.5, "small", 0.7)]
+
+
+def test_scores_guesses_better_than_chance(run: Run) -> None:
+    rows = run("scores.py")[""]
+    assert len(rows) == 9
+    flights = sum(int(str(row["flights"])) for row in rows)
+    right = sum(float(str(row["share_right"])) * int(str(row["flights"])) for row in rows)
+    assert flights > 2_000
+    assert right / flights > 0.65
+
+
+def test_scores_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.tree", None)
+    with pytest.raises(ArtifactError, match="needs scikit-learn: pip install scikit-learn"):
+        capture(EXAMPLES / "scores.py")
+
+
+def index() -> dict[str, str]:
+    """The table of the examples' README: what is said of each file."""
+    rows = re.findall(r"^\| `(\w+\.py)` \|(.+)\|$", (EXAMPLES / "README.md").read_text(), re.M)
+    return dict(rows)
+
+
+def test_the_index_lists_every_example() -> None:
+    assert sorted(index()) == sorted(file.name for file in EXAMPLES.glob("*.py"))
+
+
+def test_every_example_is_run_by_some_test() -> None:
+    texts = [file.read_text() for file in Path(__file__).parent.rglob("*.py")]
+    unrun = [name for name in index() if not any(f'"{name}"' in text for text in texts)]
+    assert unrun == []
