@@ -61,11 +61,29 @@ class Cells(ABC):
         """Merge each partial with its cell."""
 
     @abstractmethod
+    def read(self, cells: Taken) -> list[pl.Series]:
+        """The partial columns of some cells."""
+
+    @abstractmethod
+    def clear(self, cells: Taken) -> None:
+        """Make some cells empty."""
+
     def take(self, cells: Taken) -> list[pl.Series]:
         """The partial columns of some cells, which are empty then."""
+        found = self.read(cells)
+        self.clear(cells)
+        return found
 
 
-class CountCells(Cells):
+class SumCells(Cells):
+    """Cells of which a partial that was merged can be taken out again."""
+
+    @abstractmethod
+    def remove(self, at: At, partials: pl.DataFrame) -> None:
+        """Take each partial out of its cell."""
+
+
+class CountCells(SumCells):
     """How many values are not null."""
 
     def __init__(self, name: str) -> None:
@@ -89,12 +107,20 @@ class CountCells(Cells):
         """Add the counts."""
         active().add_whole(at, partials.get_column(self._name).to_numpy(), self._counts)
 
-    def take(self, cells: Taken) -> list[pl.Series]:
+    def remove(self, at: At, partials: pl.DataFrame) -> None:
+        """Add the opposite."""
+        active().add_whole(at, -partials.get_column(self._name).to_numpy(), self._counts)
+
+    def read(self, cells: Taken) -> list[pl.Series]:
         """The counts."""
-        return [pl.Series(self._name, _taken(self._counts, cells, 0))]
+        return [pl.Series(self._name, self._counts[cells])]
+
+    def clear(self, cells: Taken) -> None:
+        """Back to 0."""
+        self._counts[cells] = 0
 
 
-class WholeSumCells(Cells):
+class WholeSumCells(SumCells):
     """The sum of integers or booleans."""
 
     def __init__(self, name: str) -> None:
@@ -118,12 +144,20 @@ class WholeSumCells(Cells):
         """Add the sums."""
         active().add_whole(at, partials.get_column(self._name).to_numpy(), self._sums)
 
-    def take(self, cells: Taken) -> list[pl.Series]:
+    def remove(self, at: At, partials: pl.DataFrame) -> None:
+        """Add the opposite."""
+        active().add_whole(at, -partials.get_column(self._name).to_numpy(), self._sums)
+
+    def read(self, cells: Taken) -> list[pl.Series]:
         """The sums."""
-        return [pl.Series(self._name, _taken(self._sums, cells, 0))]
+        return [pl.Series(self._name, self._sums[cells])]
+
+    def clear(self, cells: Taken) -> None:
+        """Back to 0."""
+        self._sums[cells] = 0
 
 
-class ExactSumCells(Cells):
+class ExactSumCells(SumCells):
     """The sum of floats in limbs: see `exact`."""
 
     def __init__(self, columns: Sequence[str]) -> None:
@@ -158,15 +192,24 @@ class ExactSumCells(Cells):
         for limb, name in enumerate(self._columns[:4]):
             active().add_whole(at * 4 + limb, partials.get_column(name).to_numpy(), self._limbs)
 
-    def take(self, cells: Taken) -> list[pl.Series]:
+    def remove(self, at: At, partials: pl.DataFrame) -> None:
+        """Add the opposite."""
+        for limb, name in enumerate(self._columns[:4]):
+            opposite = -partials.get_column(name).to_numpy()
+            active().add_whole(at * 4 + limb, opposite, self._limbs)
+
+    def read(self, cells: Taken) -> list[pl.Series]:
         """The limbs, carried; no specials, no rests."""
         table = self._limbs.reshape(-1, 4)
         limbs = [pl.Series(limb) for limb in np.ascontiguousarray(table[cells].T)]
-        table[cells] = 0
         *limbs, rest = exact.carry(limbs, exact.no_rests(len(cells)))
         special = pl.Series(np.zeros(len(cells)))
         parts = zip([*limbs, special, rest], self._columns, strict=True)
         return [part.alias(name) for part, name in parts]
+
+    def clear(self, cells: Taken) -> None:
+        """Back to 0."""
+        self._limbs.reshape(-1, 4)[cells] = 0
 
 
 class ExtremeCells(Cells):
@@ -213,13 +256,17 @@ class ExtremeCells(Cells):
         """Keep the better of each two."""
         self.add(at, partials.get_column(self._name))
 
-    def take(self, cells: Taken) -> list[pl.Series]:
+    def read(self, cells: Taken) -> list[pl.Series]:
         """The best values; null where there was none."""
-        best = pl.Series(self._name, _taken(self._best, cells, self._worst))
-        seen = _taken(self._seen, cells, 0)
+        best, seen = pl.Series(self._name, self._best[cells]), self._seen[cells]
         if not seen.all():
             best = best.zip_with(pl.Series(seen), pl.Series([None], dtype=best.dtype))
         return [best.cast(self._physical).cast(self._dtype)]
+
+    def clear(self, cells: Taken) -> None:
+        """Back to none."""
+        self._best[cells] = self._worst
+        self._seen[cells] = False
 
 
 def extended(cells: npt.NDArray[Any], wanted: int, empty: float) -> npt.NDArray[Any]:
@@ -244,9 +291,3 @@ def _known(at: At, values: pl.Series) -> tuple[At, pl.Series]:
 def _bits(values: pl.Series) -> npt.NDArray[np.int64]:
     floats = values.to_numpy() if values.dtype == pl.Float64 else values.cast(pl.Float64).to_numpy()
     return floats.view(np.int64)
-
-
-def _taken(values: npt.NDArray[Any], cells: Taken, empty: float) -> npt.NDArray[Any]:
-    found = values[cells]
-    values[cells] = empty
-    return found

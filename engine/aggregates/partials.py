@@ -47,6 +47,11 @@ class Partials:
         return ", ".join(self._accumulators)
 
     @property
+    def accumulators(self) -> Mapping[str, Accumulator]:
+        """The accumulators by name."""
+        return self._accumulators
+
+    @property
     def columns(self) -> Mapping[str, pl.DataType]:
         """Names and types of all partial columns."""
         return {
@@ -97,14 +102,6 @@ class Partials:
         if columns is None:
             return None
         return pl.DataFrame([*(frame.get_column(name) for name in by), *columns])
-
-    def invertible(self) -> tuple[dict[str, Accumulator], dict[str, Accumulator]]:
-        """The accumulators whose partials can be taken out of a merge again; and the others."""
-        empty = pl.DataFrame(schema=dict(self.columns))
-        found: tuple[dict[str, Accumulator], dict[str, Accumulator]] = ({}, {})
-        for name, accumulator in self._accumulators.items():
-            found[accumulator.negated(empty) is None][name] = accumulator
-        return found
 
     def cells(self) -> Mapping[str, Sequence[Cells]] | None:
         """Empty cells of each accumulator; None when some accumulator has none."""

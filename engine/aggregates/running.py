@@ -4,8 +4,10 @@
     window       [b  c  d  e] ──▶ [c  d  e  f]
 
     Prefix         window + f              windows that keep their start while they grow
-    Subtracting    window + f - b          counts, whole and exact sums, and what is made of them
+    Subtracting    window + f - b          variances, quantiles, sums that are not finite
     Blocks         b + (c d) + (e f) …     all others: slices merged in twos, fours, eights, …
+
+What is kept in cells goes the faster way of `running_cells`.
 
 Order    partials merge exactly and in any order, so the way they merged cannot be seen.
 Cost     per window, in partials of one slice: Subtracting about three, Blocks about two and the
@@ -33,7 +35,7 @@ class Running(ABC):
     """The merged partials of the slices inside a window, oldest first."""
 
     def __init__(self, keys: Sequence[str], accumulators: Mapping[str, Accumulator]) -> None:
-        self.keys = tuple(keys)
+        self.keys = list(keys)
         self.partials = Partials(accumulators, {})
 
     @abstractmethod
@@ -42,8 +44,13 @@ class Running(ABC):
     ) -> pl.DataFrame:
         """Take the oldest slices out, and the last `entered` of those inside in.
 
-        Gives one partial per key of the window, in no particular order.
+        Gives one partial per key of the window, sorted by keys.
         """
+
+    @property
+    def worn(self) -> bool:
+        """Whether to begin anew would be cheaper than to go on."""
+        return False
 
     def _merged(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         columns = [*self.keys, *self.partials.columns]
@@ -64,7 +71,7 @@ class Prefix(Running):
         """Merge the window with what enters."""
         known = [] if self._window is None else [self._window]
         window = self._window = self._merged([*known, *inside[len(inside) - entered :]])
-        return window
+        return window.sort(self.keys)
 
 
 class Subtracting(Running):
@@ -82,7 +89,7 @@ class Subtracting(Running):
             self._window = self._merged(list(map(_counted, inside)))
         else:
             self._window = self._moved(self._window, left, inside, entered)
-        return self._window
+        return self._window.sort(self.keys)
 
     def _moved(
         self,
@@ -125,7 +132,7 @@ class Blocks(Running):
         }
         for frame in inside[len(inside) - entered :]:
             self._add(frame)
-        return self._merged(self._cover())
+        return self._merged(self._cover()).sort(self.keys)
 
     def _add(self, frame: pl.DataFrame) -> None:
         self._blocks[0, self._end] = frame

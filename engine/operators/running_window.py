@@ -10,13 +10,17 @@ Guarantee  all of this is derived from slices that no longer change: no snapshot
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
-from engine.aggregates import Partials
+from engine.aggregates import Accumulator, Partials
 from engine.aggregates.running import Blocks, Prefix, Running, Subtracting
+from engine.aggregates.running_cells import InCells, odd
 from engine.state.handles import RunsHandle
+
+Way = Callable[[Sequence[str], Mapping[str, Accumulator]], Running]
+"""Makes one way to keep accumulators merged."""
 
 
 class RunningWindow:
@@ -25,8 +29,12 @@ class RunningWindow:
     def __init__(self, keys: Sequence[str], partials: Partials, *, slides: bool) -> None:
         """`slides`: whether windows leave some of their slices behind and go on with the others."""
         self._keys = list(keys)
-        self._partials = partials
+        self._columns = [*keys, *partials.columns]
         self._slides = slides
+        self._accumulators = partials.accumulators
+        self._odd_until: int | None = None
+        """The end of the last slice with partials that are in no cell."""
+        self._in_cells = True
         self._merges: list[Running] = []
         self._ends: list[int] = []
         """The ends of the slices inside, in order."""
@@ -41,11 +49,17 @@ class RunningWindow:
         left = self._slices[:gone]
         del self._ends[:gone], self._slices[:gone]
         entered = self._enter(start, end, slices)
+        in_cells = self._odd_until is None or self._odd_until <= start
         if not self._slices:
             self._window = None
-        elif entered == len(self._slices):
+        elif (
+            entered == len(self._slices)
+            or in_cells != self._in_cells
+            or any(merge.worn for merge in self._merges)
+        ):
+            self._in_cells = in_cells
             self._merges = self._anew()
-            self._window = self._moved([], entered)
+            self._window = self._moved([], len(self._slices))
         elif left or entered:
             self._window = self._moved(left, entered)
         return self._window
@@ -56,20 +70,28 @@ class RunningWindow:
         ends = slices.slice_ends()
         new = ends[bisect_right(ends, after) : bisect_right(ends, end)]
         for slice_end in new:
+            frame = pl.concat(slices.read(slice_end - 1, slice_end))
+            if odd(self._accumulators, frame):
+                self._odd_until = slice_end
             self._ends.append(slice_end)
-            self._slices.append(pl.concat(slices.read(slice_end - 1, slice_end)))
+            self._slices.append(frame)
         return len(new)
 
     def _anew(self) -> list[Running]:
-        ours, others = self._partials.invertible()
-        merges: list[Running] = []
-        if ours:
-            merges.append((Subtracting if self._slides else Prefix)(self._keys, ours))
-        if others:
-            merges.append((Blocks if self._slides else Prefix)(self._keys, others))
-        return merges
+        grouped: dict[Way, dict[str, Accumulator]] = {}
+        for name, accumulator in self._accumulators.items():
+            grouped.setdefault(self._way(accumulator), {})[name] = accumulator
+        return [way(self._keys, accumulators) for way, accumulators in grouped.items()]
+
+    def _way(self, accumulator: Accumulator) -> Way:
+        if self._in_cells and accumulator.cells() is not None:
+            return InCells
+        if not self._slides:
+            return Prefix
+        nothing = pl.DataFrame(schema=dict(accumulator.columns))
+        return Blocks if accumulator.negated(nothing) is None else Subtracting
 
     def _moved(self, left: Sequence[pl.DataFrame], entered: int) -> pl.DataFrame:
-        found = [merge.move(left, self._slices, entered).sort(self._keys) for merge in self._merges]
+        found = [merge.move(left, self._slices, entered) for merge in self._merges]
         columns = {column.name: column for frame in found for column in frame.get_columns()}
-        return pl.DataFrame([columns[name] for name in (*self._keys, *self._partials.columns)])
+        return pl.DataFrame([columns[name] for name in self._columns])

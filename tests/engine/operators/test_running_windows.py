@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import agg, windows
-from engine.aggregates import Accumulator, Partials
+from engine import agg, kernels, windows
+from engine.aggregates import Accumulator, Partials, running_cells
+from engine.kernels import loading
 from engine.operators.horizons import horizons
 from engine.operators.partial_aggregate import PartialAggregate
 from engine.operators.running_window import RunningWindow
@@ -69,6 +70,17 @@ WINDOWS = {
     "sliding in pairs": windows.sliding(13, 3, 1),
     "cumulative": windows.cumulative(8, 2, 1),
 }
+
+
+@pytest.fixture(params=["roomy", "cramped"], scope="module", autouse=True)
+def _keys(request):
+    """With plain loops; and with compiled ones, and keys that are forgotten as soon as may be."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "cramped":
+            patch.setattr(running_cells, "_FEW_KEYS", 0)
+            kernels.load()
+        yield
+        loading._Using.kernels = loading.plain
 
 
 def partials(names):
@@ -152,12 +164,15 @@ def test_every_window_with_a_slice_ends_once(window, times, since, more):
     ]
 
 
+RUN = {"key": pl.String(), "n": pl.Int64(), "most": pl.Int64()}
+
+
 class Slices:
     """A state of runs that only reads."""
 
     def __init__(self, *ends_of_keys):
         self._runs = {
-            end: [pl.DataFrame({"key": list(keys), "n": 1, "most": end})]
+            end: [pl.DataFrame([(key, 1, end) for key in keys], RUN, orient="row")]
             for end, keys in ends_of_keys
         }
 
