@@ -48,8 +48,7 @@ from engine.windows import Global, Session
 if TYPE_CHECKING:
     from engine.stream.keyed import KeyedStream
 
-Row = Mapping[str, Any]
-ReduceFunction = Callable[[Row, Row], Row]
+ReduceFunction = Callable[[dict[str, Any], dict[str, Any]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

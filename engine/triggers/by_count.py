@@ -82,6 +82,11 @@ class Purging(Trigger):
         return self.trigger.needs_event_time
 
     @property
+    def hears_clock(self) -> bool:
+        """As the other."""
+        return self.trigger.hears_clock
+
+    @property
     def reads_rows(self) -> bool:
         """As the other."""
         return self.trigger.reads_rows

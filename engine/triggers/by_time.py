@@ -123,6 +123,11 @@ class Continuous(Trigger):
         return self._fire(time)
 
     @property
+    def hears_clock(self) -> bool:
+        """When its intervals are those of the clock."""
+        return self.by_clock
+
+    @property
     def needs_event_time(self) -> bool:
         """By event time: there are no intervals of what does not pass."""
         return not self.by_clock
@@ -151,8 +156,11 @@ class Continuous(Trigger):
         """Wait no longer."""
         ctx.delete_event_time_timer(ctx.end)
         time = self.next.get()
-        if time is not None:
+        if time is None:
+            return
+        if self.by_clock:
             ctx.delete_processing_time_timer(time)
+        else:
             ctx.delete_event_time_timer(time)
 
     def __str__(self) -> str:

@@ -171,6 +171,11 @@ class Trigger(ABC):
         return False
 
     @property
+    def hears_clock(self) -> bool:
+        """Whether it has timers of processing time."""
+        return type(self).on_processing_time is not Trigger.on_processing_time
+
+    @property
     def reads_rows(self) -> bool:
         """Whether it looks at rows at all; `row` is empty if not."""
         return type(self).on_elements is Trigger.on_elements

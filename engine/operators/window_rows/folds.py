@@ -95,7 +95,7 @@ class Reduced(Fold):
     """Two rows to one, of the same columns."""
 
     def __init__(
-        self, function: Callable[[Row, Row], Row], label: str, keys: Schema, schema: Schema
+        self, function: Callable[..., Row], label: str, keys: Schema, schema: Schema
     ) -> None:
         self.function = function
         self.step = f"reduce {label!r}"

@@ -40,9 +40,9 @@ from engine.operators.window_rows.assign import (
 from engine.operators.window_rows.contents import Contents
 from engine.operators.window_rows.results import Results, frame_of, result_columns
 from engine.operators.window_rows.sessions import SessionTurn, sessions_of
-from engine.operators.window_rows.turn import Due, Setup, WindowTurn, due_events
+from engine.operators.window_rows.turn import Due, Setup, WindowTurn, clock, due_events
 from engine.state.contract import MAP_KEY, TIME, StateDescriptor, StateKind
-from engine.state.handles import Key, RowsHandle, TimersHandle
+from engine.state.handles import Key, RowsHandle
 from engine.triggers import Trigger
 from engine.windows import Session, Times
 
@@ -91,7 +91,7 @@ class WindowRows(Operator):
                 for name, state in trigger.states.items()
             },
             event_timers=_timers("timers.event", panes),
-            processing_timers=_timers("timers.processing", panes),
+            processing_timers=_timers("timers.processing", panes) if trigger.hears_clock else None,
             lives=_timers("timers.lives", panes),
             sessions=StateDescriptor(
                 "sessions", StateKind.MAP, self.keys, {MAP_KEY: pl.Int64(), END: pl.Int64()}
@@ -102,10 +102,14 @@ class WindowRows(Operator):
     def states(self) -> Sequence[StateDescriptor]:
         """Waiting rows, what windows hold, states and timers of the trigger, open sessions."""
         setup = self._setup
-        timers = setup.event_timers, setup.processing_timers, setup.lives
-        waiting = [self._waiting] if self.timed else []
-        sessions = [setup.sessions] if isinstance(self.window, Session) else []
-        return (*waiting, self.contents.state, *setup.states.values(), *timers, *sessions)
+        optional = [
+            self._waiting if self.timed else None,
+            setup.processing_timers,
+            setup.sessions if isinstance(self.window, Session) else None,
+        ]
+        given = [each for each in optional if each is not None]
+        timers = setup.event_timers, setup.lives
+        return (self.contents.state, *setup.states.values(), *timers, *given)
 
     @property
     def schema(self) -> dict[str, pl.DataType]:
@@ -188,8 +192,8 @@ class WindowRows(Operator):
 
     def on_processing_time(self, now: Micros, ctx: Context) -> None:
         """Play the timers of the clock."""
-        timers = cast("TimersHandle", ctx.state(self._setup.processing_timers)).due(now)
-        due = [(int(time), 0, pane) for time, pane in timers]
+        timers = clock(self._setup, ctx)
+        due = [] if timers is None else [(int(time), 0, pane) for time, pane in timers.due(now)]
 
         def play(turn: WindowTurn) -> None:
             for time, _, pane in due:
@@ -199,7 +203,8 @@ class WindowRows(Operator):
             self._turn(self._units(None), due, ctx, play)
 
     def _wake(self, ctx: Context) -> None:
-        first = cast("TimersHandle", ctx.state(self._setup.processing_timers)).first()
+        timers = clock(self._setup, ctx)
+        first = None if timers is None else timers.first()
         if first is not None and first[0] != MAX_TIME:
             ctx.wake(first[0])
 

@@ -55,7 +55,8 @@ class Setup:
     states: Mapping[str, StateDescriptor]
     """Those of the trigger."""
     event_timers: StateDescriptor
-    processing_timers: StateDescriptor
+    processing_timers: StateDescriptor | None
+    """None for a trigger that does not hear the clock."""
     lives: StateDescriptor
     """Timers at the end of each window and the allowed lateness; a window without one is over."""
     sessions: StateDescriptor
@@ -115,7 +116,7 @@ class WindowTurn:
         self._trigger = setup.trigger.with_states(self._states)
         self._context = TriggerContext(self, ctx.now)
         self._event_timers = cast("TimersHandle", ctx.state(setup.event_timers))
-        self._processing_timers = cast("TimersHandle", ctx.state(setup.processing_timers))
+        self._processing_timers = clock(setup, ctx)
         self._lives = cast("TimersHandle", ctx.state(setup.lives))
         self._agenda: list[Due] = []
         self._reached = int(MIN_TIME)
@@ -144,6 +145,7 @@ class WindowTurn:
 
     def play_clock(self, unit: Key, pane: Key, time: Micros) -> None:
         """Play a processing-time timer, and what it makes due."""
+        assert self._processing_timers is not None
         self._processing_timers.remove(time, pane)
         if not self._is_alive(pane):
             return
@@ -284,7 +286,7 @@ class WindowTurn:
             raise FunctionError(msg)
         pane = self._pane
         if processing:
-            self._processing_timers.add(time, pane)
+            self._clock().add(time, pane)
         elif time <= self._setup.life(pane):
             self._event_timers.add(time, pane)
             if time <= self._until:
@@ -292,8 +294,17 @@ class WindowTurn:
 
     def delete_timer(self, time: Micros, *, processing: bool) -> None:
         """Remove a timer of the current window."""
-        timers = self._processing_timers if processing else self._event_timers
+        timers = self._clock() if processing else self._event_timers
         timers.remove(time, self._pane)
+
+    def _clock(self) -> TimersHandle:
+        if self._processing_timers is None:
+            msg = (
+                f"{self._setup.step} uses a processing-time timer that nobody hears: it has no "
+                "on_processing_time; define it"
+            )
+            raise FunctionError(msg)
+        return self._processing_timers
 
     def merge_state(self, state: State) -> None:
         """Fold the state of the merged windows into that of the current one."""
@@ -314,13 +325,19 @@ class WindowTurn:
                     raise FunctionError(msg)
 
 
+def clock(setup: Setup, ctx: Context) -> TimersHandle | None:
+    """Timers of processing time; None when the trigger does not hear the clock."""
+    timers = setup.processing_timers
+    return None if timers is None else cast("TimersHandle", ctx.state(timers))
+
+
 def due_events(setup: Setup, until: Micros, ctx: Context) -> list[Due]:
     """Everything that is due when event time has reached `until`."""
     timers = cast("TimersHandle", ctx.state(setup.event_timers)).due(until)
-    lives = cast("TimersHandle", ctx.state(setup.lives)).due(until)
+    over = cast("TimersHandle", ctx.state(setup.lives)).due(until)
     return [
         *((int(time), _TIMER, pane) for time, pane in timers),
-        *((int(time), _END_OF_LIFE, pane) for time, pane in lives),
+        *((int(time), _END_OF_LIFE, pane) for time, pane in over),
     ]
 
 
