@@ -14,9 +14,14 @@ import polars as pl
 
 from engine.aggregates.accumulators import Accumulator, negated_parts
 from engine.aggregates.cells import Cells
+from engine.elements import KEY_GROUP, ROW_WATERMARK
+from engine.errors import FunctionError
 
 ROWS = "partial.rows"
 """How many rows a fresh partial stands for: travels over the shuffle, is not kept in state."""
+
+SHOWN = 200
+"""Characters of a row that a message shows."""
 
 
 class Partials:
@@ -125,9 +130,20 @@ class Partials:
         for name, literal in self._literal.items():
             values[name] = literal.new_from_index(0, frame.height)
         if self._computed:
-            computed = frame.with_columns(**self._computed)
+            computed = self._compute(frame)
             values |= {name: computed.get_column(name) for name in self._computed}
         return values
+
+    def _compute(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Evaluate expressions, which see all columns but those that come and go with batches."""
+        visible = frame.drop(ROW_WATERMARK, KEY_GROUP, strict=False)
+        try:
+            return visible.with_columns(**self._computed)
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(".")
+            row = repr(visible.row(0, named=True))[:SHOWN]
+            msg = f"aggregate of {self} failed: {reason}: first row of the batch {row}"
+            raise FunctionError(msg) from error
 
     def _reduce(
         self, frame: pl.DataFrame, by: Sequence[str], more: Mapping[str, pl.Expr]

@@ -124,6 +124,8 @@ def run(graph: JobGraph, request: RunRequest) -> None:
 
 def _run(graph: JobGraph, request: RunRequest, show: _Show) -> None:
     plan, content = plan_of(graph), pickled(graph)
+    for warning in graph.warnings:
+        show.say(f"warning: {warning}")
     with EmbeddedCluster(slots=max(vertex.parallelism for vertex in graph.vertices)) as cluster:
         job_id = cluster.submit(plan, content, request)
         try:

@@ -102,9 +102,13 @@ def user_columns(schema: Schema) -> list[str]:
 
 def _check_row_wise(empty: pl.DataFrame, expression: pl.Expr, step: str) -> None:
     if not _is_row_wise(empty, expression):
+        given = shortened(str(expression))
+        # Without a format Polars guesses one, from the first values of the batch.
+        guesses = "strptime" in given
+        remedy = "pass a format" if guesses else "use key_by(…).window(…).agg(…) instead"
         msg = (
-            f"{step} looks across rows: got {shortened(str(expression))}; its result would depend "
-            "on the size of batches: use key_by(…).window(…).agg(…) instead"
+            f"{step} looks across rows: got {given}; its result would depend on the size of "
+            f"batches: {remedy}"
         )
         raise GraphError(msg)
 

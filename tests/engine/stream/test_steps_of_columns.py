@@ -49,6 +49,7 @@ ACROSS = {
     "deep inside": pl.struct(pl.when(amount > amount.max() / 2).then(pl.lit("high"))),
     "a function of the column": amount.map_batches(lambda column: column, return_dtype=pl.Float64),
     "shuffled": amount.shuffle(),
+    "date of a guessed format": pl.col("currency").str.to_date(),
 }
 
 
@@ -106,6 +107,10 @@ def test_map_batches_may_give_a_lazy_frame(orders):
 
 
 REFUSED = {
+    "date of a guessed format": (
+        lambda s: s.select(day=pl.col("currency").str.to_date()),
+        "select looks across rows: .*: pass a format",
+    ),
     "explode text": (
         lambda s: s.explode("currency"),
         "explode needs lists: column 'currency' is String",
