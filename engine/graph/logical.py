@@ -73,6 +73,7 @@ class LogicalGraph:
         """Add an operator behind its inputs. Raises GraphError."""
         self._check_parallelism(uid or operator.name, parallelism)
         _check_forward(uid or operator.name, parallelism, inputs)
+        self._check_present(uid or operator.name, inputs)
         chosen = uid if uid is not None else self._next_uid(operator.name)
         if not chosen.strip():
             msg = f"uid of a {operator.name} is empty: got {uid!r}; give it a name"
@@ -87,6 +88,21 @@ class LogicalGraph:
         node = Node(chosen, shown, operator, parallelism, inputs, uid is not None)
         self.nodes.append(node)
         return node
+
+    def replace(self, nodes: tuple[Node, ...], operator: AnyOperator) -> Node:
+        """Put one source in the place of a source and steps behind it. Raises GraphError."""
+        for node in self.nodes:
+            if node not in nodes and any(source.node in nodes for source in node.inputs):
+                msg = (
+                    f"rows before timestamps and watermarks are assigned go to {node.uid!r} too; "
+                    "let it read the stream that has them"
+                )
+                raise GraphError(msg)
+        source = nodes[0]
+        made = Node(source.uid, source.name, operator, source.parallelism, (), source.explicit_uid)
+        self.nodes[self.nodes.index(source)] = made
+        self.nodes = [node for node in self.nodes if node not in nodes]
+        return made
 
     def set_chaining(self, node: Node, chaining: Chaining) -> None:
         """Say where an operator may run."""
@@ -103,6 +119,15 @@ class LogicalGraph:
                 f"pass 1 to {self.max_parallelism}, the job's max_parallelism"
             )
             raise GraphError(msg)
+
+    def _check_present(self, subject: str, inputs: tuple[Input, ...]) -> None:
+        for source in inputs:
+            if source.node not in self.nodes:
+                msg = (
+                    f"{subject!r} reads {source.node.uid!r} as it was before timestamps and "
+                    "watermarks were assigned; let it read the stream that has them"
+                )
+                raise GraphError(msg)
 
     def _next_uid(self, kind: str) -> str:
         """Automatic uids count operators of a kind, in the order of the job file."""

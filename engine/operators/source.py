@@ -31,6 +31,7 @@ from engine.elements import (
 )
 from engine.operators.drift import Drift
 from engine.operators.source_splits import OpenSplit, SplitState
+from engine.operators.source_steps import SteppedSource
 from engine.watermarks import SplitWatermarks, WatermarkStrategy
 
 __all__ = ["SourceOperator", "SourceRun", "SplitState", "assigned"]
@@ -59,6 +60,8 @@ class SourceOperator:
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
         facts = {"source": type(self.source).__name__}
+        if isinstance(self.source, SteppedSource):
+            facts = {"source": type(self.source.source).__name__, "steps": str(self.source)}
         if self.watermarks is not None:
             facts["watermarks"] = str(self.watermarks)
             alignment = self.watermarks.alignment

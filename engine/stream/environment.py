@@ -142,6 +142,10 @@ class Environment:
         """Say which neighbours an operator may share a thread with: what streams use."""
         self._graph.set_chaining(node, chaining)
 
+    def replace(self, nodes: tuple[Node, ...], operator: SourceOperator) -> Node:
+        """Put one source in the place of a source and steps behind it. Raises GraphError."""
+        return self._graph.replace(nodes, operator)
+
     def sink_operator(self, sink: Sink) -> SinkOperator:
         """The operator of a sink: beside its target when the job is a replay."""
         return SinkOperator(sink if self._shadow is None else sink.shadow(self._shadow))

@@ -32,6 +32,7 @@ from engine.operators.records import FilterRows, FlatMapRows, MapRows
 from engine.operators.split import Split
 from engine.state.schema import TypeLike, as_type
 from engine.stream.asking import checked_asking
+from engine.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
     from engine.stream.broadcast import BroadcastStream
@@ -301,6 +302,15 @@ class Stream:
                 raise GraphError(msg)
         outputs = [*self.outputs, *(output for other in others for output in other.outputs)]
         return Stream(self.env, tuple(outputs), self.schema)
+
+    def assign_timestamps_and_watermarks(self, strategy: WatermarkStrategy) -> Stream:
+        """Have event time from a column that the first steps behind a source make.
+
+        They become part of the source: use the stream that this gives for everything that follows.
+        """
+        from engine.stream.event_time import with_event_time  # see key_by
+
+        return with_event_time(self, strategy)
 
     def key_by(self, *keys: str) -> KeyedStream:
         """Bring all rows of a key together, for windows and functions with state."""
