@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Ttl,
         ValueState,
     )
+    from engine.operators.window_rows import WindowContext
     from engine.stream import Environment, Stream
     from engine.watermarks import (
         WatermarkGenerator,
@@ -53,6 +54,7 @@ __all__ = [
     "Ttl",
     "ValueState",
     "WatermarkGenerator",
+    "WindowContext",
     "agg",
     "bounded_out_of_orderness",
     "custom_watermarks",
@@ -78,6 +80,7 @@ _HOMES = {
     "Ttl": "engine.functions",
     "ValueState": "engine.functions",
     "WatermarkGenerator": "engine.watermarks",
+    "WindowContext": "engine.operators.window_rows",
     "bounded_out_of_orderness": "engine.watermarks",
     "custom_watermarks": "engine.watermarks",
     "monotonic": "engine.watermarks",

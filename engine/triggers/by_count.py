@@ -8,8 +8,8 @@ from operator import add
 from typing import Self
 
 from engine.elements import Micros
-from engine.functions import ReducingState, State
-from engine.triggers.contract import Row, Trigger, TriggerContext, TriggerResult
+from engine.functions import ReducingState, Row, State
+from engine.triggers.contract import Trigger, TriggerContext, TriggerResult
 from engine.windows import Times
 
 

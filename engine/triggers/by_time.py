@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.durations import format_duration
 from engine.elements import Micros
-from engine.functions import ReducingState
-from engine.triggers.contract import Row, Trigger, TriggerContext, TriggerResult
+from engine.functions import ReducingState, Row
+from engine.triggers.contract import Trigger, TriggerContext, TriggerResult
 from engine.windows import Times
 
 

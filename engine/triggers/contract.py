@@ -23,11 +23,9 @@ from enum import Enum
 from typing import Any, Protocol, Self
 
 from engine.elements import MAX_TIME, Micros
-from engine.functions import State, states_of
+from engine.functions import Row, State, states_of
 from engine.functions.process import bound
 from engine.windows import Times
-
-Row = Mapping[str, Any]
 
 
 class TriggerResult(Enum):

@@ -75,6 +75,19 @@ def test_scores_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
         capture(EXAMPLES / "scores.py")
 
 
+def test_trades_are_told_in_order_of_event_time(run: Run) -> None:
+    printed = run("trades.py")
+    lots = [(row["share"], row["price"]) for row in printed["lots"]]
+    assert lots == [("ACME", 104.0), ("ZINC", 21.0), ("ACME", 110.0)]
+    acme = [row["average"] for row in printed["average"] if row["share"] == "ACME"]
+    assert acme[:4] == [100.0, 99.0, (100.0 + 98.0 + 104.0) / 3, 104.0]
+    leaps = [(row["share"], row["price"], row["trades"]) for row in printed["leaps"]]
+    assert leaps == [("ACME", 110.0, 4), ("ACME", 101.0, 5), ("ACME", 109.0, 8)]
+    falls = [(row["share"], row["trades"], row["fall"]) for row in printed["falls"]]
+    assert falls == [("ACME", 4, 2.0), ("ZINC", 2, 1.0), ("ACME", 3, 0.0), ("ZINC", 1, 0.0)]
+    assert [row["price"] for row in printed["late"]] == [100.0]
+
+
 def index() -> dict[str, str]:
     """The table of the examples' README: what is said of each file."""
     rows = re.findall(r"^\| `(\w+\.py)` \|(.+)\|$", (EXAMPLES / "README.md").read_text(), re.M)

@@ -27,7 +27,7 @@ from engine.functions.bound import bind
 from engine.functions.cells import ABSENT, Cells, Current
 from engine.operators.contract import Context
 from engine.operators.expressions import raised, shortened
-from engine.operators.rows import columns_of, rows_of
+from engine.operators.rows import Row, columns_of, rows_of
 from engine.operators.turn import MAX_FIRINGS
 from engine.operators.window_rows.assign import TURN, AnyWindow, Units
 from engine.operators.window_rows.contents import ContentsTurn
@@ -96,7 +96,7 @@ class WindowTurn:
         self._contents = contents
         self._until = until
         self._times, self._turns = _times(units.rows)
-        self._rows: Sequence[Mapping[str, Any]] = ()
+        self._rows: Sequence[Row] = ()
         if setup.trigger.reads_rows and units.rows.height:
             # Rows one by one: that is what the author's trigger takes.
             self._rows = list(rows_of(columns_of(units.rows.select(setup.columns))))
