@@ -60,6 +60,26 @@ def test_orders_sql_leaves_cancelled_ones_out(run: Run) -> None:
     assert rows == [(12.0, "small", 2.4), (480.0, "large", 91.2), (3.5, "small", 0.7)]
 
 
+def test_visits_counts_the_lines_of_both_servers_by_minute(run: Run) -> None:
+    rows = run("visits.py")[""]
+    assert sum(int(str(row["visits"])) for row in rows) == 36
+    first = {row["page"]: row for row in rows if "08:00" in str(row["window_start"])}
+    counts = {page: (row["visits"], row["slowest_ms"]) for page, row in first.items()}
+    assert counts == {"/": (5, 80), "/prices": (4, 81), "/docs": (3, 28)}
+
+
+def test_meters_takes_an_hour_for_complete_when_it_is_said(run: Run) -> None:
+    printed = run("meters.py")
+    sums = [(str(row["window_start"])[11:16], row["meter"], row["kwh"]) for row in printed[""]]
+    assert sorted(sums) == [
+        ("08:00", "garage", 7.0),
+        ("08:00", "kitchen", 0.5),
+        ("09:00", "garage", 6.5),
+        ("09:00", "kitchen", 2.0),
+    ]
+    assert [(row["meter"], row["kwh"]) for row in printed["late"]] == [("garage", 0.5)]
+
+
 def test_scores_guesses_better_than_chance(run: Run) -> None:
     rows = run("scores.py")[""]
     assert len(rows) == 9
