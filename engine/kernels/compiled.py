@@ -364,3 +364,30 @@ def running_watermark(times, bound, watermark):
         newest = max(newest, times[row])
         behind |= times[row] < newest - bound
     return newest - bound, behind
+
+
+@_compiled(
+    types.void,
+    _SMALL,
+    _WHOLE,
+    _WHOLE,
+    types.UniTuple(_WHOLE, 2),
+    _WHOLE,
+    _COUNT,
+    types.uint32[::1],
+)
+def latest_rows(slots, times, latest, fresh, row_times, ttl, found):
+    """Find the last row of each slot up to a time."""
+    begins, ends = fresh
+    for row in range(len(slots)):
+        slot, time = slots[row], times[row]
+        begin, high = begins[slot], ends[slot]
+        low = begin
+        while low < high:
+            middle = (low + high) // 2
+            if row_times[middle] <= time:
+                low = middle + 1
+            else:
+                high = middle
+        last = low - 1 if low > begin else latest[slot]
+        found[row] = 0 if ttl and row_times[last] <= time - ttl else last

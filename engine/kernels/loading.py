@@ -104,6 +104,18 @@ class Kernels(Protocol):
     ) -> int:
         """Take the sessions out of their chains whose last time is up to a limit."""
 
+    def latest_rows(
+        self,
+        slots: Small,
+        times: Whole,
+        latest: Whole,
+        fresh: tuple[Whole, Whole],
+        row_times: Whole,
+        ttl: int,
+        found: npt.NDArray[np.uint32],
+    ) -> None:
+        """Find the last row of each slot up to a time."""
+
     def running_watermark(self, times: Whole, bound: int, watermark: int) -> tuple[int, bool]:
         """The watermark after some rows, and whether any was behind it."""
 

@@ -314,3 +314,29 @@ def running_watermark(times: Whole, bound: int, watermark: int) -> tuple[int, bo
     """The watermark after some rows of a split, and whether any row was behind its own."""
     marks = np.maximum(np.maximum.accumulate(times) - bound, watermark)
     return int(marks[-1]), bool((times < marks).any())
+
+
+def latest_rows(
+    slots: Small,
+    times: Whole,
+    latest: Whole,
+    fresh: tuple[Whole, Whole],
+    row_times: Whole,
+    ttl: int,
+    found: npt.NDArray[np.uint32],
+) -> None:
+    """Find the last row of each slot up to a time: among its fresh ones, else the latest before.
+
+    `fresh`: where the rows of a slot begin and end; they are sorted by time. A row whose `ttl` is
+    over does not count, 0 for none; `found` is 0 where there is none.
+    """
+    begin, end = fresh[0][slots], fresh[1][slots]
+    low, high = begin.copy(), end
+    while (searching := low < high).any():
+        middle = (low + high) // 2
+        before = searching & (row_times[np.where(searching, middle, 0)] <= times)
+        low, high = np.where(before, middle + 1, low), np.where(searching & ~before, middle, high)
+    row = np.where(low > begin, low - 1, latest[slots])
+    if ttl:
+        row[row_times[row] <= times - ttl] = 0
+    found[:] = row

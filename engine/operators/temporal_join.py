@@ -71,7 +71,7 @@ class TemporalJoin(Operator):
         """Take the versions out of the state."""
         frames = self._versions_held(ctx).frames()
         held = pl.concat(frames) if frames else self._default.clear()
-        self._versions = Versions(self._held, self._default, self.ttl, held)
+        self._versions = Versions(self._held, self._default, self.ttl, held, ctx.max_parallelism)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Let rows wait, but for those that are late."""

@@ -15,7 +15,7 @@ import polars as pl
 from engine.state.contract import FrozenState, StateDescriptor
 from engine.state.handles import HeldHandle
 from engine.state.schema import table_schema
-from engine.state.waiting import FrozenRows
+from engine.state.waiting import FrozenRows, with_columns
 
 
 class MemoryHeld(HeldHandle):
@@ -33,7 +33,7 @@ class MemoryHeld(HeldHandle):
     def hold(self, frames: Sequence[pl.DataFrame]) -> None:
         """Hold these rows from now on."""
         self._frames = tuple(
-            frame.select(self._columns) for frame in frames if not frame.is_empty()
+            with_columns(frame, self._columns) for frame in frames if not frame.is_empty()
         )
 
     def append(self, rows: pl.DataFrame) -> None:

@@ -38,12 +38,21 @@ class _Piece:
             at = int(times.to_numpy().searchsorted(time))
             return rows.slice(0, at), _piece(rows.slice(at), cut=True)
         ripe = times < time
-        return rows.filter(ripe), _piece(rows.filter(~ripe), cut=True)
+        return _filtered(rows, ripe), _piece(_filtered(rows, ~ripe), cut=True)
 
 
 def _piece(rows: pl.DataFrame, *, cut: bool = False) -> _Piece:
     times = rows.get_column(EVENT_TIME).to_numpy()
     return _Piece(rows, int(times.min()), int(times.max()), cut)
+
+
+def _filtered(rows: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame([column.filter(mask) for column in rows.get_columns()])
+
+
+def with_columns(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """These columns of a frame: without a query, which costs more than a small frame does."""
+    return pl.DataFrame([rows.get_column(name) for name in columns])
 
 
 class MemoryRows(RowsHandle):
@@ -57,7 +66,7 @@ class MemoryRows(RowsHandle):
     def append(self, rows: pl.DataFrame) -> None:
         """Add rows."""
         if not rows.is_empty():
-            self._pieces.append(_piece(rows.select(self._columns)))
+            self._pieces.append(_piece(with_columns(rows, self._columns)))
 
     def take(self, time: Micros) -> Sequence[pl.DataFrame]:
         """Remove the rows with event_time < time."""
