@@ -29,7 +29,7 @@ _SLACK = 1_024
 """So many versions may be of no use before they are dropped, even when there are few."""
 
 _MOST_KEYS = 2**18
-"""So many keys without a version may be known before they are forgotten: most may not come again."""
+"""So many keys without a version may be known, then they are forgotten: most may not come again."""
 
 _Whole = npt.NDArray[np.int64]
 

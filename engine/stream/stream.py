@@ -8,7 +8,7 @@ Errors   GraphError, at the line of the job file that is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from engine.operators.records import FilterRows, FlatMapRows, MapRows
 from engine.operators.split import Split
 from engine.state.schema import TypeLike, as_type
 from engine.stream.asking import checked_asking
+from engine.stream.lookup import Table, checked_lookup
 from engine.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -289,6 +290,38 @@ class Stream:
         label = _label(function)
         result = self.with_schema(schema) if schema is not None else self._tried(function, label)
         operator = MapBatches(function, label, result)
+        return self._then(operator, result, (uid, name, parallelism))
+
+    def lookup_join(
+        self,
+        table: Table,
+        *,
+        on: str | Sequence[str] | Mapping[str, str],
+        every: Duration,
+        how: str = "inner",
+        schema: Mapping[str, TypeLike] | None = None,
+        suffix: str | None = None,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Join rows with a table: a file (.parquet, .csv) or a function that gives a frame.
+
+        It is read at the start and whenever the clock passes a multiple of `every`, so what a row
+        meets depends on when it comes; `temporal_join` with a stream of versions does not. `on`:
+        columns of both, or {column of the stream: of the table}. `how`: inner, or left to keep rows
+        that meet nothing. `schema`: columns that a function gives, else it is called to find out.
+        Raises GraphError.
+
+        >>> import engine as hw
+        >>> from engine.connectors.generator import SensorGenerator
+        >>> def rooms():
+        ...     return pl.DataFrame({"sensor": ["door"], "room": ["hall"]})
+        >>> rows = hw.Environment("sensors").source(SensorGenerator(rate=1))
+        >>> list(rows.lookup_join(rooms, on="sensor", every="10m").schema)
+        ['sensor', 'time', 'value', 'room']
+        """
+        operator, result = checked_lookup(self.schema, table, on, every, how, schema, suffix)
         return self._then(operator, result, (uid, name, parallelism))
 
     def union(self, *others: Stream) -> Stream:

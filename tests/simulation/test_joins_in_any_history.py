@@ -41,6 +41,10 @@ def prices(split):
     )
 
 
+def names():
+    return pl.DataFrame({"item": ["i1", "i2", "i3"], "name": ["one", "two", "three"]})
+
+
 def job(parallelism, output, state_backend="memory"):
     env = hw.Environment(
         "joins",
@@ -58,11 +62,13 @@ def job(parallelism, output, state_backend="memory"):
     hours = items.window_join(listed, windows.sliding("2s", "1s"), how="full", uid="hours")
     near = items.interval_join(listed, lower="-1s", upper="200ms", how="left", uid="near")
     priced = items.temporal_join(listed, how="left", defaults={"price": 0}, uid="priced")
+    # A table that does not change gives the same whenever it is read.
+    named = priced.lookup_join(names, on="item", every="100ms", how="left", uid="named")
     counted = priced.key_by("item").window(windows.tumbling("1s")).agg(n=hw.agg.count(), uid="n")
     results = (
         hours,
         near,
-        priced,
+        named,
         priced.side_output("late"),
         priced.side_output("late_right"),
         counted,
@@ -89,6 +95,7 @@ def test_the_undisturbed_run_gives_something_to_compare():
     assert 0 < near["price"].null_count() < near.height / 2
     assert priced.height + late.height == 90
     assert priced["price"].n_unique() > 5
+    assert priced["name"].drop_nulls().unique().sort().to_list() == ["one", "three", "two"]
     assert 10 < late.height < 40
     assert late_prices.height > 3
     assert counted["n"].sum() == priced.height
