@@ -107,6 +107,11 @@ class Coordinator:
         return self._next_id
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more begins: the job ends with what is complete, or fails."""
+        return self._stopped
+
+    @property
     def is_writing(self) -> bool:
         """Whether a manifest is on its way: wait for its report before choosing what to restore."""
         return self._pending is not None and self._pending.writing

@@ -92,6 +92,8 @@ class Task:
         self._alignment = Alignment(len(spec.inputs))
         self._times = InputTimes(len(spec.inputs))
         self._stop: Barrier | None = None
+        self._newest_id = 0
+        """Checkpoints up to this one have begun here, or been given up."""
         self._draining: Aligned | None = None
         """A barrier before which all rows in flight have to leave."""
         self._answers: list[Answer] = []
@@ -218,8 +220,14 @@ class Task:
             self._chain.wake()
 
     def trigger(self, barrier: Barrier, now: Micros) -> None:
-        """Begin a snapshot at a source: its barrier leaves here."""
+        """Begin a snapshot at a source: its barrier leaves here. Once: a repetition is ignored.
+
+        What a second barrier of one checkpoint would stage is in no snapshot, yet committed by it.
+        """
         self._running_source()
+        if barrier.checkpoint_id <= self._newest_id:
+            return
+        self._newest_id = barrier.checkpoint_id
         self._chain.now = now
         if barrier.then is AfterBarrier.DRAIN and self.watermark != MAX_TIME:
             self._say(Watermark(MAX_TIME))
@@ -234,6 +242,8 @@ class Task:
     def notify_aborted(self, checkpoint_id: int) -> None:
         """A checkpoint will never be complete: stop waiting for its barriers, and read on."""
         self._alignment.abort(checkpoint_id)
+        # Its barrier may still be on its way to a source.
+        self._newest_id = max(self._newest_id, checkpoint_id)
         if self._draining is not None and self._draining.barrier.checkpoint_id <= checkpoint_id:
             self._draining = None
         if self._stop is not None and self._stop.checkpoint_id <= checkpoint_id:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -78,7 +78,20 @@ NEVER = MAX_TIME
 
 
 class JobFailed(Exception):
-    """The coordinator asked for a restart."""
+    """The coordinator asked for a restart, or a connection was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mishaps:
+    """What happens to messages between the coordinator and the tasks: a part of them each."""
+
+    lost: float = 0.0
+    repeated: float = 0.0
+
+    def copies(self, random: Random) -> int:
+        """How often a message arrives."""
+        luck = random.random()
+        return 0 if luck < self.lost else 2 if luck < self.lost + self.repeated else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +116,13 @@ class Attempt:
         first_id: int,
         now: Micros,
         on_completed: Callable[[Completed], None],
+        mishaps: Mishaps = Mishaps(),
     ) -> None:
         wiring = wire(graph, "0" * 32, attempt_id)
         self._routes = wiring.routes
         self._storage = storage
         self._on_completed = on_completed
+        self._mishaps = mishaps
         self.now = now
         self.tasks: dict[TaskId, Task] = {}
         for id_, spec in wiring.specs.items():
@@ -121,6 +136,7 @@ class Attempt:
         self._mail: dict[TaskId, deque[Effect | Aligned]] = {id_: deque() for id_ in self.tasks}
         self._groups = WatermarkGroups(graph.vertices)
         self._progress: dict[TaskId, deque[Micros]] = {id_: deque() for id_ in self._again_at}
+        self._repeats: list[tuple[TaskId, Effect]] = []
         self._unwritten: list[TaskSnapshot] = []
         self._acks: list[SubtaskSnapshot] = []
         self._written: int | None = None
@@ -147,7 +163,7 @@ class Attempt:
             if self._written is not None:
                 self._report_manifest()
             else:
-                self._carry_out()
+                self._carry_out(None)
 
     def request(self, request: SnapshotRequest) -> None:
         """Ask for a snapshot."""
@@ -171,7 +187,7 @@ class Attempt:
             if task.end_of_input and id_ not in self._ended:
                 steps.append(Step(Pace.MAIL, partial(self._report_end, id_)))
         if self.coordinator.effects:
-            steps.append(Step(Pace.COORDINATOR, self._carry_out))
+            steps.append(Step(Pace.COORDINATOR, partial(self._carry_out, random)))
         return steps
 
     def _element_steps(self, random: Random) -> list[Step]:
@@ -199,6 +215,8 @@ class Attempt:
             steps.append(Step(Pace.STORAGE, partial(self._write, random)))
         if self._acks:
             steps.append(Step(Pace.MAIL, partial(self._ack, random)))
+        if self._repeats:
+            steps.append(Step(Pace.MAIL, partial(self._repeat, random)))
         if self._written is not None:
             steps.append(Step(Pace.COORDINATOR, self._report_manifest))
         return steps
@@ -267,7 +285,8 @@ class Attempt:
             id_ = snapshot.barrier.checkpoint_id
             self.coordinator.decline(snapshot.task, id_, str(error), self._now_ms)
         else:
-            self._acks.append(SubtaskSnapshot.from_json(_over_the_wire(ack.to_json())))
+            for _ in range(self._mishaps.copies(random)):
+                self._acks.append(SubtaskSnapshot.from_json(_over_the_wire(ack.to_json())))
 
     def _ack(self, random: Random) -> None:
         self.coordinator.ack(_take_any(self._acks, random), self._now_ms)
@@ -287,16 +306,14 @@ class Attempt:
         self._ended.add(id_)
         self.coordinator.end_of_input(id_, self._now_ms)
 
-    def _carry_out(self) -> None:
-        """Do the next thing that the coordinator wants."""
+    def _carry_out(self, random: Random | None) -> None:
+        """Do the next thing that the coordinator wants; without luck, nothing is lost."""
         effect = self.coordinator.effects.popleft()
         match effect:
             case SendBarrier(sources=sources):
-                for id_ in sources:
-                    self._mail[id_].append(effect)
+                self._post(sources, effect, random)
             case NotifyComplete() | NotifyAborted():
-                for mail in self._mail.values():
-                    mail.append(effect)
+                self._post(self._mail, effect, random)
             case WriteManifest():
                 self._write_manifest(effect)
             case DiscardFolder(folder):
@@ -307,6 +324,28 @@ class Attempt:
                 return
             case _:
                 assert_never(effect)
+
+    def _post(self, tasks: Iterable[TaskId], effect: Effect, random: Random | None) -> None:
+        for id_ in tasks:
+            copies = 1 if random is None else self._mishaps.copies(random)
+            if not copies and not self._may_be_lost(effect):
+                msg = f"the connection to {id_} is lost, and {effect} with it"
+                raise JobFailed(msg)
+            if copies:
+                self._mail[id_].append(effect)
+            if copies == 2:
+                self._repeats.append((id_, effect))
+
+    def _repeat(self, random: Random) -> None:
+        """Let a message arrive again, behind whatever came since."""
+        id_, effect = _take_any(self._repeats, random)
+        self._mail[id_].append(effect)
+
+    def _may_be_lost(self, effect: Effect) -> bool:
+        """Whether the job goes on without a message, so that its loss need not be noticed."""
+        if isinstance(effect, NotifyComplete):
+            return not self.coordinator.is_stopped
+        return isinstance(effect, SendBarrier)
 
     def _write_manifest(self, effect: WriteManifest) -> None:
         try:

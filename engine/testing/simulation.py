@@ -22,7 +22,7 @@ from engine.checkpoint.stats import CheckpointLog
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import JobGraph, TaskId
 from engine.graph.plan import plan_of
-from engine.testing.attempt import Attempt, Completed, JobFailed, Pace
+from engine.testing.attempt import Attempt, Completed, JobFailed, Mishaps, Pace
 from engine.testing.memory import MemoryStorage, OutputTables
 
 Build = Callable[[int, OutputTables], JobGraph]
@@ -39,6 +39,9 @@ class Chaos:
     crash: float = 0.004
     max_crashes: int = 4
     storage_failure: float = 0.05
+    lost: float = 0.01
+    """Per message between the coordinator and a task."""
+    repeated: float = 0.02
     stop: float = 0.005
     savepoint: float = 0.004
     tick: float = 0.05
@@ -46,7 +49,7 @@ class Chaos:
     parallelisms: tuple[int, ...] = (1, 2, 3)
 
 
-CALM = Chaos(crash=0, storage_failure=0, stop=0, savepoint=0, parallelisms=(1,))
+CALM = Chaos(crash=0, storage_failure=0, lost=0, repeated=0, stop=0, savepoint=0, parallelisms=(1,))
 
 
 @dataclass(slots=True)
@@ -116,6 +119,7 @@ class _Simulation:
             first_id=self._next_id,
             now=self._now,
             on_completed=self._complete,
+            mishaps=Mishaps(self._chaos.lost, self._chaos.repeated),
         )
 
     def _restore(self, graph: JobGraph) -> dict[TaskId, SubtaskRestore]:

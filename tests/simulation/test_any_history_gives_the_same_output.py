@@ -18,6 +18,8 @@ HISTORIES = 1_000
 LOT = 10
 LOTS = -(-HISTORIES // (LOT * len(SCENARIOS)))
 
+CHATTER = Chaos(lost=0.1, repeated=0.3, stop=0.03, storage_failure=0.2)
+
 CRASHING = Chaos(crash=0.03, max_crashes=15, parallelisms=(3,))
 
 
@@ -27,6 +29,13 @@ def test_any_history_gives_the_same_output(name: str, lot: int) -> None:
     scenario = SCENARIOS[name]
     for seed in range(lot * LOT, (lot + 1) * LOT):
         assert scenario.differs(scenario.history(seed)) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_messages_that_are_lost_or_come_again_change_nothing(name: str, seed: int) -> None:
+    scenario = SCENARIOS[name]
+    assert scenario.differs(simulate(scenario.build, seed, CHATTER)) is None
 
 
 @pytest.mark.parametrize("seed", range(3))

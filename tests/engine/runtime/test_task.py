@@ -352,6 +352,16 @@ def test_a_task_is_done_when_the_last_snapshot_is_complete() -> None:
     assert task.done
 
 
+def test_a_source_sends_each_barrier_once() -> None:
+    task = source_task(1)
+    task.trigger(Barrier(3), NOW)
+    task.trigger(Barrier(3), NOW)
+    task.notify_aborted(4)
+    task.trigger(Barrier(4, then=AfterBarrier.STOP), NOW)
+    assert shown(task) == [(0, Barrier(3))]
+    assert len(task.snapshots) == 1
+
+
 def test_a_drain_ends_event_time_before_the_barrier() -> None:
     task = source_task(1)
     drain = Barrier(1, then=AfterBarrier.DRAIN)
