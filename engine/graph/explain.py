@@ -45,12 +45,12 @@ def _physical(graph: JobGraph) -> Iterator[str]:
     subtasks = sum(vertex.parallelism for vertex in graph.vertices)
     chains = _counted(len(graph.vertices), "chain")
     yield f"physical plan: {chains}, {_counted(subtasks, 'subtask')}"
-    names = {vertex.id: _chain(vertex) for vertex in graph.vertices}
+    numbers = {vertex.id: number for number, vertex in enumerate(graph.vertices, 1)}
     for vertex in graph.vertices:
-        yield f"  {names[vertex.id]}  × {vertex.parallelism}"
+        yield f"  {numbers[vertex.id]}. {_chain(vertex)}  × {vertex.parallelism}"
         for edge in graph.edges:
             if edge.target == vertex.id:
-                yield f"      {_dealt(edge)} from {names[edge.source]}"
+                yield f"      {_dealt(edge)} from {numbers[edge.source]}"
 
 
 def _warned(graph: JobGraph) -> Iterator[str]:
