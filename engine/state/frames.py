@@ -9,7 +9,7 @@ Cost     adding a frame to a key copies nothing; a row is copied about log8(rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -55,17 +55,8 @@ class MemoryFrames(FramesHandle):
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table, or of the next part of one."""
-        if table.is_empty():
-            return
-        keys = table.select(KEY_GROUP, *self.descriptor.keys)
-        rows = table.select(self._columns)
-        begins = pl.any_horizontal(
-            pl.col(name).ne_missing(pl.col(name).shift()) for name in keys.columns
-        )
-        starts = np.flatnonzero(keys.select(begins).to_series().to_numpy()).tolist()
-        for start, stop in pairwise([*starts, table.height]):
-            key = keys.row(start)
-            self._frames[key] = (*self._frames.get(key, ()), rows.slice(start, stop - start))
+        for key, rows in rows_by_key(self.descriptor, table):
+            self._frames[key] = (*self._frames.get(key, ()), rows)
 
     def freeze(self) -> FrozenState:
         """References to all frames."""
@@ -98,6 +89,22 @@ class FrozenFrames(FrozenState):
             *rows,
         ]
         return pl.DataFrame(columns).select(list(schema)).sort(*names, ROW_INDEX)
+
+
+def rows_by_key(
+    descriptor: StateDescriptor, table: pl.DataFrame
+) -> Iterator[tuple[Key, pl.DataFrame]]:
+    """The rows of each key of a canonical table."""
+    if table.is_empty():
+        return
+    keys = table.select(KEY_GROUP, *descriptor.keys)
+    rows = table.select(name for name in descriptor.values if name != ROW_INDEX)
+    begins = pl.any_horizontal(
+        pl.col(name).ne_missing(pl.col(name).shift()) for name in keys.columns
+    )
+    starts = np.flatnonzero(keys.select(begins).to_series().to_numpy()).tolist()
+    for start, stop in pairwise([*starts, table.height]):
+        yield keys.row(start), rows.slice(start, stop - start)
 
 
 def _compacted(frames: _Frames) -> _Frames:

@@ -321,7 +321,7 @@ def _check_frames(make: Make, restore_with: Make, random: Random) -> None:
                 rows = [(step, ["x"] * number) for number in range(random.randrange(4))]
                 handle.append_many({key: [pl.DataFrame(rows, columns, orient="row")]})
                 model[key] = [*model.get(key, []), *rows]
-        [frozen] = backend.freeze()
+        [frozen], [again] = backend.freeze(), backend.freeze()
         held = handle.get_many(keys)
         found = {
             key: [row for each in frames for row in each.rows()] for key, frames in held.items()
@@ -330,6 +330,7 @@ def _check_frames(make: Make, restore_with: Make, random: Random) -> None:
         handle.remove_many(keys)
         assert handle.get_many(keys) == {}, "frames stayed that were removed"
         table = frozen.table()
+        _assert_equal(pl.concat(again.tables()), table, "frozen frames in parts")
     rows = [(*key, at, *row) for key, held in model.items() for at, row in enumerate(held)]
     wanted = pl.DataFrame(rows, schema=table_schema(descriptor), orient="row")
     _assert_equal(table, wanted.sort(KEY_GROUP, *_KEYS, ROW_INDEX), "frozen frames")

@@ -4,12 +4,13 @@
     runs.py     partials of windows      blocks of columns, by slice and key group
     rows.py     rows that wait           blocks of columns, by event time
     timers.py   timers                   an entry each, by time
+    frames.py   rows that keys keep      pieces of columns, by key
 
 Guarantee  canonical tables are those of the memory backend: a job may change its backend at any
            restore. The folder holds nothing that must survive: it dies with its process.
 Cost     memory stays within the budget of `budget.py`. Freezing takes a view of the database and
          references to what is in memory: no row is read or written for it. A snapshot is full.
-         Windows that keep their rows, and what joins hold, are in memory.
+         What joins hold is in memory.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from engine.errors import InternalError
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
-from engine.state.frames import MemoryFrames
 from engine.state.held import MemoryHeld
 from engine.state.memory import owned_rows
+from engine.state.rocks.frames import RocksFrames
 from engine.state.rocks.memory import ColumnMemory
 from engine.state.rocks.place import Place
 from engine.state.rocks.rows import RocksRows
@@ -34,7 +35,7 @@ from engine.state.rocks.store import Store
 from engine.state.rocks.timers import RocksTimers
 from engine.state.rocks.values import RocksValues
 
-_Handle = RocksValues | RocksRuns | RocksTimers | RocksRows | MemoryFrames | MemoryHeld
+_Handle = RocksValues | RocksRuns | RocksTimers | RocksRows | RocksFrames | MemoryHeld
 
 
 class RocksBackend(StateBackend):
@@ -83,7 +84,7 @@ class RocksBackend(StateBackend):
             case StateKind.ROWS:
                 return RocksRows(descriptor, place)
             case StateKind.FRAMES:
-                return MemoryFrames(descriptor)
+                return RocksFrames(descriptor, place)
             case StateKind.HELD:
                 return MemoryHeld(descriptor)
             case _:
@@ -97,7 +98,7 @@ class RocksBackend(StateBackend):
         """Add the rows of a canonical table whose key groups are ours."""
         ours = owned_rows(descriptor, table, self.key_groups)
         handle = self.state(descriptor)
-        if isinstance(handle, RocksValues | RocksTimers | MemoryFrames):
+        if isinstance(handle, RocksValues | RocksTimers | RocksFrames):
             handle.load(ours)
         else:
             handle.append(ours)

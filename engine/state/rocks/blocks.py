@@ -56,7 +56,7 @@ def cut(
     blocks = []
     for piece in frame.iter_slices(max(1, frame.height // pieces)):
         address, order = next(addresses), piece.get_column(by)
-        batch.put(address, _packed(piece))
+        batch.put(address, packed(piece))
         size_bytes = int(piece.estimated_size())
         blocks.append(Block(address, int(order[0]), int(order[-1]) + 1, piece.height, size_bytes))
     return blocks
@@ -66,7 +66,7 @@ def read(reader: Reader, blocks: Iterable[Block]) -> list[pl.DataFrame]:
     """The rows of blocks, a frame each."""
     addresses = [block.address for block in blocks]
     found = zip(addresses, reader.get(addresses), strict=True)
-    return [_unpacked(address, raw) for address, raw in found]
+    return [unpacked(address, raw) for address, raw in found]
 
 
 def within(reader: Reader, blocks: Iterable[Block], span: Span) -> list[pl.DataFrame]:
@@ -107,13 +107,15 @@ def _spans(weights: Sequence[float], lo: int, part_bytes: int) -> Iterator[Span]
     yield start, lo + len(weights)
 
 
-def _packed(frame: pl.DataFrame) -> bytes:
+def packed(frame: pl.DataFrame) -> bytes:
+    """A frame as bytes."""
     buffer = io.BytesIO()
     frame.write_ipc_stream(buffer)
     return buffer.getvalue()
 
 
-def _unpacked(address: bytes, raw: bytes | None) -> pl.DataFrame:
+def unpacked(address: bytes, raw: bytes | None) -> pl.DataFrame:
+    """The frame that was stored at an address."""
     if raw is None:
         msg = f"state block {address.hex()} is not there: it was written and never removed"
         raise InternalError(msg)
