@@ -80,6 +80,14 @@ def test_meters_takes_an_hour_for_complete_when_it_is_said(run: Run) -> None:
     assert [(row["meter"], row["kwh"]) for row in printed["late"]] == [("garage", 0.5)]
 
 
+def test_visitors_tells_how_many_came_and_who_came_often(run: Run) -> None:
+    printed = run("visitors.py", "--visitors", "1000")
+    [totals] = printed["totals"]
+    assert totals["visits"] == 1_000 + 10
+    assert abs(int(str(totals["visitors"])) / 1_000 - 1) < 0.04
+    assert printed["often"] == [{"visitor": "visitor 0", "visits": 11}]
+
+
 def test_scores_guesses_better_than_chance(run: Run) -> None:
     rows = run("scores.py")[""]
     assert len(rows) == 9
