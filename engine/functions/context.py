@@ -7,7 +7,6 @@ Guarantee  what a function does with its row, its states, event-time timers and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from engine.elements import MIN_TIME, Micros
@@ -20,7 +19,7 @@ class Effects(Protocol):
     def key(self) -> tuple[Any, ...]:
         """The values of the current key."""
 
-    def emit(self, row: Mapping[str, Any], tag: str) -> None:
+    def emit(self, row: Any, tag: str) -> None:
         """Send a row to an output."""
 
     def set_timer(self, time: Micros, *, processing: bool) -> None:
@@ -50,7 +49,7 @@ class FunctionContext:
         """The values of the key columns."""
         return self._effects.key
 
-    def emit(self, row: Mapping[str, Any], to: str = "main") -> None:
+    def emit(self, row: Any, to: str = "main") -> None:
         """Send a row to the main output, as yielding it does, or to a declared side output."""
         self._effects.emit(row, to)
 

@@ -16,7 +16,8 @@
             if time == self.last.get() + 60_000_000:
                 yield {"sensor": ctx.key[0], "silent_since": self.last.get()}
 
-Shapes     rows are dicts; a method yields (or returns a list of) rows, or nothing.
+Shapes     rows are dicts, or objects of a dataclass where one is declared (`stream.rows_as`,
+           `schema=`); a method yields (or returns a list of) rows, or nothing.
 Guarantee  states are those of the row's key and are in every snapshot. Other attributes are
            settings: what a method puts there may be lost at any time.
 Order      a function with `on_timer` gets rows and timers in order of event time, however they
@@ -34,20 +35,23 @@ from typing import Any, ClassVar, TypeVar
 
 from engine.elements import Micros
 from engine.functions.context import FunctionContext
+from engine.functions.row_class import SchemaLike
 from engine.functions.states import State
-from engine.state.schema import TypeLike
 
 F = TypeVar("F")
 
 Row = dict[str, Any]
-Rows = Iterable[Row] | None
+"""A row of a stream whose rows are no objects of a class."""
+
+Rows = Iterable[Any] | None
+"""What a method gives: rows, dicts or objects of the class that was promised."""
 
 
 class StatefulFunction(ABC):  # noqa: B024  nothing is abstract here, and none is made of it
-    """Root of the functions that run on keyed streams."""
+    """Root of the functions that run on streams."""
 
-    side_outputs: ClassVar[Mapping[str, Mapping[str, TypeLike]]] = {}
-    """Columns of what `ctx.emit(row, to=tag)` sends aside, by tag."""
+    side_outputs: ClassVar[Mapping[str, SchemaLike]] = {}
+    """Columns, or a dataclass, of what `ctx.emit(row, to=tag)` sends aside, by tag."""
 
     def on_timer(self, time: Micros, ctx: FunctionContext) -> Rows:
         """Event time has reached a timer of the key. Rows get the time of the timer."""
@@ -58,11 +62,19 @@ class StatefulFunction(ABC):  # noqa: B024  nothing is abstract here, and none i
         raise NotImplementedError
 
 
+class ProcessFunction(StatefulFunction):
+    """Processes the rows of a stream without keys: no state and no timers, but side outputs."""
+
+    @abstractmethod
+    def process(self, row: Any, ctx: FunctionContext) -> Rows:
+        """Take one row."""
+
+
 class KeyedProcessFunction(StatefulFunction):
     """Processes the rows of one keyed stream."""
 
     @abstractmethod
-    def process(self, row: Row, ctx: FunctionContext) -> Rows:
+    def process(self, row: Any, ctx: FunctionContext) -> Rows:
         """Take one row."""
 
 
@@ -70,11 +82,11 @@ class CoProcessFunction(StatefulFunction):
     """Processes the rows of two streams that are keyed alike, with shared state."""
 
     @abstractmethod
-    def process_left(self, row: Row, ctx: FunctionContext) -> Rows:
+    def process_left(self, row: Any, ctx: FunctionContext) -> Rows:
         """Take one row of the first stream."""
 
     @abstractmethod
-    def process_right(self, row: Row, ctx: FunctionContext) -> Rows:
+    def process_right(self, row: Any, ctx: FunctionContext) -> Rows:
         """Take one row of the second stream."""
 
 
@@ -93,11 +105,11 @@ class KeyedBroadcastProcessFunction(StatefulFunction):
     """
 
     @abstractmethod
-    def process(self, row: Row, ctx: FunctionContext) -> Rows:
+    def process(self, row: Any, ctx: FunctionContext) -> Rows:
         """Take one row of the keyed stream; broadcast states can be read."""
 
     @abstractmethod
-    def process_broadcast(self, row: Row, ctx: FunctionContext) -> Rows:
+    def process_broadcast(self, row: Any, ctx: FunctionContext) -> Rows:
         """Take one row of the broadcast stream, on every subtask: there is no key, and what it does
         must be the same everywhere. Rows that it gives are given by every subtask.
         """

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import Any
 
 import polars as pl
 
 from engine.elements import EVENT_TIME, KEY_GROUP, Micros
-from engine.operators.rows import Row, columns_of, rows_of
+from engine.functions.row_class import RowClass
+from engine.operators.rows import columns_of, rows_of
 from engine.operators.slots import slots_of
 from engine.state.handles import Key
 
-Arrived = tuple[int, Row, int, Micros]
+Arrived = tuple[int, Any, int, Micros]
 """Input, row, place of its key in `EventOrder.keys`, event time."""
 
 _INPUT = "input"
@@ -40,18 +42,23 @@ class EventOrder:
         return list(self._slots)
 
     def add(
-        self, port: int, rows: pl.DataFrame, names: Sequence[str], visible: Iterable[str]
+        self,
+        port: int,
+        rows: pl.DataFrame,
+        names: Sequence[str],
+        visible: Iterable[str],
+        made: RowClass | None = None,
     ) -> None:
         """Add the rows of an input, which are in order; the inputs in theirs.
 
-        `names`: the key columns. `visible`: the columns that authors see.
+        `names`: the key columns. `visible`: the columns that authors see. `made`: the rows' class.
         """
         columns = columns_of(rows)
         keys, places = slots_of(columns, names, rows.get_column(KEY_GROUP).to_list())
         slots = self.add_keys(keys)
-        made = rows_of({name: columns[name] for name in visible})
+        seen = rows_of({name: columns[name] for name in visible}, made)
         own = (slots[place] for place in places)
-        self._arrived.append(zip(repeat(port), made, own, columns[EVENT_TIME], strict=False))
+        self._arrived.append(zip(repeat(port), seen, own, columns[EVENT_TIME], strict=False))
         unnamed = [pl.col(name).alias(f"key {number}") for number, name in enumerate(names)]
         self._inputs.append(
             rows.select(EVENT_TIME, KEY_GROUP, *unnamed, pl.lit(len(self._inputs)).alias(_INPUT))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import ClassVar, cast
 
 import polars as pl
@@ -30,13 +31,14 @@ from engine.functions.process import (
     has_processing_timers,
     states_of,
 )
+from engine.functions.row_class import RowClass
 from engine.functions.states import BroadcastState
 from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context, Operator
 from engine.operators.event_order import EventOrder
 from engine.operators.expiry import Expiry
 from engine.operators.partial_aggregate import LATE, LATE_ROWS
-from engine.operators.rows import columns_of, rows_of
+from engine.operators.rows import check_nulls, columns_of, rows_of
 from engine.operators.slots import slots_of
 from engine.operators.turn import Process, Setup, Turn
 from engine.state.contract import TIME, StateDescriptor, StateKind
@@ -56,6 +58,19 @@ _PROCESSING_TIMERS = "timers.processing"
 _WAITING = "rows.{port}"
 
 
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The classes of rows, when they are no dicts."""
+
+    takes: Sequence[RowClass | None] = ()
+    """Of each input."""
+    gives: Mapping[str, RowClass | None] = field(default_factory=dict)
+    """Of each output, by tag."""
+
+
+DICTS = Classes()
+
+
 class _StatefulOperator(Operator):
     """Runs a function with states on keyed rows."""
 
@@ -67,6 +82,7 @@ class _StatefulOperator(Operator):
         schema: Schema,
         sides: Mapping[str, Schema],
         in_order_of: Sequence[Schema],
+        classes: Classes,
     ) -> None:
         self.function = function
         self.label = label
@@ -81,6 +97,8 @@ class _StatefulOperator(Operator):
             function=function,
             step=f"{self.name} {label!r}",
             schemas={MAIN: self.schema, **sides},
+            takes=classes.takes or (None, None),
+            gives=classes.gives,
             states={
                 name: StateDescriptor(name, state.kind, dict(keys[0]), state.columns)
                 for name, state in states_of(function).items()
@@ -120,12 +138,14 @@ class _StatefulOperator(Operator):
         if self._waiting:
             self._keep(frame, port, ctx)
             return
+        made = self._setup.takes[port]
+        check_nulls(frame, made, self._setup.step)
         columns = columns_of(frame)
         keys, slots = slots_of(columns, self._sides[port], frame.get_column(KEY_GROUP).to_list())
         times = columns.get(EVENT_TIME) or [None] * frame.height
         with self._turn(keys, ctx, frame) as turn:
             process = self._process(turn, port)
-            turn.take_all(process, rows_of(columns), slots, times, _ages(frame, times))
+            turn.take_all(process, rows_of(columns, made), slots, times, _ages(frame, times))
         self._fire_overdue(ctx)
 
     def _fire_overdue(self, ctx: Context) -> None:
@@ -135,6 +155,7 @@ class _StatefulOperator(Operator):
 
     def _keep(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Let rows wait for event time, but for those that are behind it."""
+        check_nulls(frame, self._setup.takes[port], self._setup.step)
         late = frame.get_column(EVENT_TIME) < ctx.watermark
         if ROW_WATERMARK in frame.columns:
             late = late | frame.get_column(ROW_WATERMARK).is_not_null()
@@ -183,7 +204,8 @@ class _StatefulOperator(Operator):
         for port, descriptor in enumerate(self._waiting):
             frame = cast("RowsHandle", ctx.state(descriptor)).take_before(time)
             if frame is not None:
-                order.add(port, frame, self._sides[port], self._in_order_of[port])
+                made = self._setup.takes[port]
+                order.add(port, frame, self._sides[port], self._in_order_of[port], made)
         return order
 
     def on_processing_time(self, now: Micros, ctx: Context) -> None:
@@ -250,12 +272,13 @@ class KeyedProcess(_StatefulOperator):
         *,
         sides: Mapping[str, Schema] | None = None,
         in_order_of: Schema | None = None,
+        classes: Classes = DICTS,
     ) -> None:
         """`sides`: columns of each side output. `in_order_of`: columns of the input, if the
         function takes its rows in order of event time.
         """
         waiting = () if in_order_of is None else (in_order_of,)
-        super().__init__(function, label, (keys,), schema, sides or {}, waiting)
+        super().__init__(function, label, (keys,), schema, sides or {}, waiting, classes)
 
     def _process(self, turn: Turn, port: int) -> Process:
         return cast("KeyedProcessFunction", turn.function).process
@@ -276,12 +299,13 @@ class CoProcess(_StatefulOperator):
         *,
         sides: Mapping[str, Schema] | None = None,
         in_order_of: Sequence[Schema] = (),
+        classes: Classes = DICTS,
     ) -> None:
         """`sides`: columns of each side output. `in_order_of`: columns of both inputs, if the
         function takes their rows in order of event time.
         """
         theirs = dict(zip(right_keys, keys.values(), strict=True))
-        super().__init__(function, label, (keys, theirs), schema, sides or {}, in_order_of)
+        super().__init__(function, label, (keys, theirs), schema, sides or {}, in_order_of, classes)
 
     def _process(self, turn: Turn, port: int) -> Process:
         co = cast("CoProcessFunction", turn.function)
@@ -305,11 +329,12 @@ class KeyedBroadcastProcess(_StatefulOperator):
         *,
         sides: Mapping[str, Schema] | None = None,
         in_order_of: Sequence[Schema] = (),
+        classes: Classes = DICTS,
     ) -> None:
         """`sides`: columns of each side output. `in_order_of`: columns of both inputs, if the
         function takes their rows in order of event time.
         """
-        super().__init__(function, label, (keys, {}), schema, sides or {}, in_order_of)
+        super().__init__(function, label, (keys, {}), schema, sides or {}, in_order_of, classes)
 
     def _process(self, turn: Turn, port: int) -> Process:
         if port:

@@ -28,12 +28,13 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError, RequestFailed
+from engine.functions.row_class import RowClass
 from engine.keygroups import range_of
 from engine.operators.contract import Context
 from engine.operators.expressions import raised, shortened
 from engine.operators.in_flight import Entry, InFlight
 from engine.operators.requests import Answer, AsyncOperator, Control, Request
-from engine.operators.rows import rows_of, values_of
+from engine.operators.rows import check_nulls, rows_of, values_of
 from engine.operators.rows_out import RowsOut
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import DELETED, ValueHandle
@@ -76,12 +77,17 @@ class MapAsync(AsyncOperator):
         taken: Mapping[str, pl.DataType],
         schema: Mapping[str, pl.DataType],
         asking: Asking,
+        *,
+        takes: RowClass | None = None,
+        gives: RowClass | None = None,
     ) -> None:
-        """`taken`: columns of the input."""
+        """`taken`: columns of the input. `takes`, `gives`: classes of the rows; None for dicts."""
         self.function = function
         self.label = label
         self.schema = dict(schema)
         self.asking = asking
+        self.takes = takes
+        self.gives = gives
         self._taken = dict(taken)
         self._step = f"{self.name} {label!r}"
         self._state = StateDescriptor(
@@ -130,6 +136,7 @@ class MapAsync(AsyncOperator):
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Remember the rows, and ask for as many as may be asked for."""
+        check_nulls(frame, self.takes, self._step)
         numbers = range(self._next, self._next + frame.height)
         self._next += frame.height
         keys = [(self._group, number) for number in numbers]
@@ -140,7 +147,7 @@ class MapAsync(AsyncOperator):
 
     def _entries(self, frame: pl.DataFrame, keys: Sequence[tuple[int, int]]) -> list[Entry]:
         times, marks = _values(frame, EVENT_TIME), _values(frame, ROW_WATERMARK)
-        made = rows_of({name: _values(frame, name) for name in self._taken})
+        made = rows_of({name: _values(frame, name) for name in self._taken}, self.takes)
         return [
             Entry(key, row, time, mark)
             for key, row, time, mark in zip(keys, made, times, marks, strict=True)
@@ -218,7 +225,7 @@ class MapAsync(AsyncOperator):
         return made
 
     def _send(self, entries: Sequence[Entry], ctx: Context) -> None:
-        out = RowsOut(self._step, self.schema, lambda origin: entries[origin].row)
+        out = RowsOut(self._step, self.schema, lambda origin: entries[origin].row, self.gives)
         with out.explained():
             out.collect(entry.outcome for entry in entries)
         if out.height:

@@ -6,41 +6,59 @@ Cost     a Python call per row: about a million rows a second at best. Expressio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
 import polars as pl
 
+from engine.functions.row_class import RowClass
 from engine.operators.contract import Context, Operator
-from engine.operators.rows import Row, columns_of, row_at, rows_of
+from engine.operators.rows import check_nulls, columns_of, row_at, rows_of
 from engine.operators.rows_out import RowsOut
 
-RowFunction = Callable[[Row], Any]
+RowFunction = Callable[[Any], Any]
 
 
 class _RecordOperator(Operator):
     """Calls a function once per row."""
 
     def __init__(
-        self, function: RowFunction, label: str, schema: Mapping[str, pl.DataType]
+        self,
+        function: RowFunction,
+        label: str,
+        schema: Mapping[str, pl.DataType],
+        *,
+        takes: RowClass | None = None,
+        gives: RowClass | None = None,
     ) -> None:
+        """`takes`, `gives`: the classes of the rows; None for dicts."""
         self.function = function
         self.label = label
         self.schema = dict(schema)
+        self.takes = takes
+        self.gives = gives
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         out = self._out(frame)
         with out.explained():
-            self._call(rows_of(columns_of(frame)), out)
+            self._call(self._rows(frame), out)
         ctx.emit(out.frame(frame))
 
-    def _call(self, rows: Iterable[Row], out: RowsOut) -> None:
+    def _call(self, rows: Iterable[Any], out: RowsOut) -> None:
         """Call the function once per row: that is what the author asked for."""
         raise NotImplementedError
 
+    def _rows(self, frame: pl.DataFrame) -> Iterator[Any]:
+        check_nulls(frame, self.takes, self._step)
+        return rows_of(columns_of(frame), self.takes)
+
     def _out(self, frame: pl.DataFrame) -> RowsOut:
-        return RowsOut(f"{self.name} {self.label!r}", self.schema, partial(row_at, frame))
+        return RowsOut(self._step, self.schema, partial(row_at, frame), self.gives)
+
+    @property
+    def _step(self) -> str:
+        return f"{self.name} {self.label!r}"
 
     def describe(self) -> Mapping[str, str]:
         return {"function": self.label}
@@ -51,7 +69,7 @@ class MapRows(_RecordOperator):
 
     name: ClassVar[str] = "map"
 
-    def _call(self, rows: Iterable[Row], out: RowsOut) -> None:
+    def _call(self, rows: Iterable[Any], out: RowsOut) -> None:
         out.collect((self.function(row),) for row in rows)
 
 
@@ -60,7 +78,7 @@ class FlatMapRows(_RecordOperator):
 
     name: ClassVar[str] = "flat_map"
 
-    def _call(self, rows: Iterable[Row], out: RowsOut) -> None:
+    def _call(self, rows: Iterable[Any], out: RowsOut) -> None:
         out.collect(map(self.function, rows))
 
 
@@ -73,6 +91,6 @@ class FilterRows(_RecordOperator):
         """Call the function once per row."""
         out, kept = self._out(frame), []
         with out.explained():
-            for out.origin, row in enumerate(rows_of(columns_of(frame))):
+            for out.origin, row in enumerate(self._rows(frame)):
                 kept.append(bool(self.function(row)))
         ctx.emit(frame.filter(pl.Series(kept, dtype=pl.Boolean)))

@@ -1,4 +1,4 @@
-"""Rows into user functions: a frame's columns, read one by one, become one dict per row.
+"""Rows into user functions: a frame's columns, read one by one, become a dict or object per row.
 
     frame ──to_list──▶ one list of Python values per column ──zip──▶ {"sensor": …, "value": …}, …
 
@@ -17,7 +17,9 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from engine.operators.expressions import HIDDEN_COLUMNS
+from engine.errors import FunctionError
+from engine.functions.row_class import RowClass
+from engine.operators.expressions import HIDDEN_COLUMNS, shortened
 
 Row = dict[str, Any]
 
@@ -35,18 +37,33 @@ def columns_of(frame: pl.DataFrame) -> Columns:
     return {column.name: values_of(column) for column in visible}
 
 
-def rows_of(columns: Columns) -> Iterator[Row]:
-    """The rows as authors see them, each made when it is asked for.
+def rows_of(columns: Columns, made: RowClass | None = None) -> Iterator[Any]:
+    """The rows as authors see them, each made when it is asked for: dicts, or of their class.
 
     >>> list(rows_of(columns_of(pl.DataFrame({"sensor": ["door", "roof"], "value": [1.5, None]}))))
     [{'sensor': 'door', 'value': 1.5}, {'sensor': 'roof', 'value': None}]
     """
+    if made is not None:
+        return map(made.made, *(columns[name] for name in made.columns))
     return _dicts_of(tuple(columns))(columns.values())
 
 
 def row_at(frame: pl.DataFrame, number: int) -> Row:
     """One row as authors see it, for messages."""
     return next(rows_of(columns_of(frame.slice(number, 1))))
+
+
+def check_nulls(frame: pl.DataFrame, made: RowClass | None, step: str) -> None:
+    """Refuse nulls in fields that cannot be None. Raises FunctionError."""
+    for name in () if made is None else sorted(made.required):
+        column = frame.get_column(name)
+        if made is not None and column.null_count():
+            row = shortened(row_at(frame, column.is_null().arg_max() or 0))
+            msg = (
+                f"{step} takes rows as {made.name}, whose field {name!r} cannot be None: "
+                f"row {row}; declare it Optional, or filter such rows"
+            )
+            raise FunctionError(msg)
 
 
 def values_of(column: pl.Series) -> list[Any]:

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, cast
 
 import polars as pl
 
 from engine.elements import EVENT_TIME, ROW_WATERMARK
 from engine.errors import FunctionError, UserError
+from engine.functions.row_class import RowClass
 from engine.operators.expressions import raised, shortened
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,17 +35,27 @@ class RowsOut:
     """Collects what a function gives for the rows of one batch."""
 
     def __init__(
-        self, step: str, schema: Mapping[str, pl.DataType], cause: Callable[[int], object]
+        self,
+        step: str,
+        schema: Mapping[str, pl.DataType],
+        cause: Callable[[int], object],
+        made: RowClass | None = None,
     ) -> None:
-        """`cause`: tells what the function was called with at an origin, for messages."""
+        """`cause`: tells what the function was called with at an origin, for messages. `made`: the
+        class that rows are of; None for dicts.
+        """
         self._step = step
         self._schema = schema
+        self._made = made
         # Event time goes last, so that a row that leaves it out is only shorter.
         self._own = [name for name in schema if name != EVENT_TIME]
         self._names = [*self._own, EVENT_TIME] if EVENT_TIME in schema else self._own
+        if made is not None:
+            self._names = list(made.columns)
         self._width = len(self._names)
-        self._values = _values_of(self._names)
-        self._own_values = _values_of(self._own)
+        self._kind = dict if made is None else made.made
+        self._values = _values_of(self._names, made)
+        self._own_values = _values_of(self._own, made)
         self._flat: list[Any] = []
         self._origins: list[int] = []
         self._cause = cause
@@ -62,10 +73,11 @@ class RowsOut:
         The function may run when `outcomes` is asked for the next, or while that is gone through.
         """
         flat, origins, values, width = self._flat, self._origins, self._values, self._width
+        kind, has_length = self._kind, self._made is None
         for origin, given in enumerate(outcomes):
             for row in () if given is None else given:
                 # The type by hand: asking an abstract class is slow, and this is done per row.
-                if type(row) is dict and len(row) == width:
+                if type(row) is kind and (not has_length or len(row) == width):
                     try:
                         # Read at once: the function may change the row afterwards.
                         flat += values(row)
@@ -83,18 +95,26 @@ class RowsOut:
 
     def _odd(self, row: Any) -> Iterable[Any]:
         """The values of a row that may have other columns than the promised ones."""
+        if self._made is not None:
+            return self._fields(row, self._made)
         if type(row) is dict and len(row) == len(self._own) and EVENT_TIME not in row:
             with suppress(KeyError):
                 return (*self._own_values(row), None)
         if not isinstance(row, Mapping):
             what = f"gave {shortened(row)}"
-            raise self._fault(what, "give rows as dicts")
+            raise self._fault(what, "give rows as dicts, by yield or in a list")
         unknown = [name for name in row if name not in self._names and name != EVENT_TIME]
         if unknown:
             names, columns = ", ".join(map(str, unknown)), ", ".join(self._schema)
             what = f"gave unknown columns {names}, promised {columns}"
             raise self._fault(what, "pass schema={…}")
         return map(row.get, self._names)
+
+    def _fields(self, row: Any, made: RowClass) -> Iterable[Any]:
+        if not isinstance(row, made.made):
+            what = f"gave {shortened(row)}"
+            raise self._fault(what, f"give rows as {made.name}, by yield or in a list")
+        return self._values(row)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -121,18 +141,31 @@ class RowsOut:
         return column if one_for_one else column.gather(self._origins)
 
     def _given(self, name: str) -> list[Any]:
+        if name not in self._names:
+            return [None] * self.height
         return self._flat[self._names.index(name) :: self._width]
 
     def _column(self, name: str) -> pl.Series:
         values, dtype = self._given(name), self._schema[name]
         try:
-            return column_of(name, values, dtype)
+            column = column_of(name, values, dtype)
         except _UNFIT as error:
-            msg = (
-                f"{self._step} gave values of column {name!r} that are not {dtype}: "
-                f"{str(error).partition(chr(10))[0]}; convert them, or pass schema={{…}}"
-            )
-            raise FunctionError(msg) from error
+            self.origin, value = self._first_misfit(name, values, dtype)
+            what = f"gave values of column {name!r} that are not {dtype}, the first {value}"
+            raise self._fault(what, "convert them, or pass schema={…}") from error
+        if self._made is not None and name in self._made.required and column.null_count():
+            self.origin = self._origins[values.index(None)]
+            what = f"gave None for {name!r} of {self._made.name}, which cannot be None"
+            raise self._fault(what, "give a value, or declare it Optional")
+        return column
+
+    def _first_misfit(self, name: str, values: list[Any], dtype: pl.DataType) -> tuple[int, str]:
+        for origin, value in zip(self._origins, values, strict=True):
+            try:
+                column_of(name, [value], dtype)
+            except _UNFIT:
+                return origin, shortened(value)
+        return self.origin, shortened(values)
 
     def _event_times(self, source: pl.DataFrame, *, one_for_one: bool) -> pl.Series:
         given = self._given(EVENT_TIME)
@@ -173,8 +206,12 @@ def column_of(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
     return pl.Series(name, values, dtype=dtype)
 
 
-def _values_of(names: Sequence[str]) -> _Values:
+def _values_of(names: Sequence[str], made: RowClass | None) -> _Values:
     """A function from a row to the values of these columns."""
+    if made is None:
+        if len(names) > 1:
+            return cast("_Values", itemgetter(*names))
+        return lambda row: tuple(row[name] for name in names)
     if len(names) > 1:
-        return cast("_Values", itemgetter(*names))
-    return lambda row: tuple(row[name] for name in names)
+        return cast("_Values", attrgetter(*names))
+    return lambda row: tuple(getattr(row, name) for name in names)

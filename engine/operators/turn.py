@@ -22,6 +22,7 @@ from engine.functions.bound import bind, bind_broadcast
 from engine.functions.cells import Cells, Current
 from engine.functions.context import FunctionContext
 from engine.functions.process import Row, Rows, StatefulFunction, bound, states_of
+from engine.functions.row_class import RowClass
 from engine.operators.contract import MAIN, Context
 from engine.operators.event_order import Arrived
 from engine.operators.expiry import Expiry
@@ -51,6 +52,10 @@ class Setup:
     """The operator, for messages: process 'Amplifier'."""
     schemas: Mapping[str, Mapping[str, pl.DataType]]
     """Columns of each output, by tag."""
+    takes: Sequence[RowClass | None]
+    """The classes of the rows of each input; None for dicts."""
+    gives: Mapping[str, RowClass | None]
+    """Those of each output, by tag; dicts for those that are not there."""
     states: Mapping[str, StateDescriptor]
     event_timers: StateDescriptor | None
     processing_timers: StateDescriptor | None
@@ -93,7 +98,8 @@ class Turn:
         self._times: list[int | None] = []
         """The event time of each."""
         self._outs = {
-            tag: RowsOut(setup.step, schema, self._cause) for tag, schema in setup.schemas.items()
+            tag: RowsOut(setup.step, schema, self._cause, setup.gives.get(tag))
+            for tag, schema in setup.schemas.items()
         }
         self._main = self._outs[MAIN]
         self._next_timer = _NEVER
@@ -257,7 +263,7 @@ class Turn:
         """The values of the current key."""
         return self._keys[self._current.slot][1:]
 
-    def emit(self, row: Mapping[str, Any], tag: str) -> None:
+    def emit(self, row: Any, tag: str) -> None:
         """Send a row to an output."""
         out = self._outs.get(tag)
         if out is None:
@@ -290,7 +296,10 @@ class Turn:
 
     def _check_key(self) -> None:
         if not self.key:
-            msg = f"{self._setup.step} uses a timer of no key; broadcast rows cannot have any"
+            msg = (
+                f"{self._setup.step} uses a timer of no key; rows that are broadcast or not keyed "
+                "cannot have any"
+            )
             raise FunctionError(msg)
 
     def _timers(self, *, processing: bool) -> TimersHandle:

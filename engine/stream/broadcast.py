@@ -10,17 +10,16 @@ Needs    in order of event time, a broadcast stream holds the keyed one up until
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from engine.errors import GraphError
 from engine.functions import KeyedBroadcastProcessFunction
+from engine.functions.row_class import SchemaLike
 from engine.graph.jobgraph import Partitioning
 from engine.graph.logical import Input
 from engine.operators.key_by import ToAll
 from engine.operators.keyed_process import KeyedBroadcastProcess
-from engine.state.schema import TypeLike
 from engine.stream.functions import checked_use, with_sides
 from engine.stream.stream import Stream
 
@@ -37,7 +36,7 @@ class BroadcastStream(Stream):
 
     def __init__(self, stream: Stream) -> None:
         outputs = tuple(replace(output, dealt=Partitioning.BROADCAST) for output in stream.outputs)
-        super().__init__(stream.env, outputs, stream.schema)
+        super().__init__(stream.env, outputs, stream.schema, row_class=stream.row_class)
         self.stream = stream
 
     def key_by(self, *keys: str) -> NoReturn:
@@ -63,7 +62,7 @@ class BroadcastConnectedStreams:
         self,
         function: KeyedBroadcastProcessFunction,
         *,
-        schema: Mapping[str, TypeLike] | None = None,
+        schema: SchemaLike | None = None,
         ordered: bool | None = None,
         uid: str | None = None,
         name: str | None = None,
@@ -77,12 +76,20 @@ class BroadcastConnectedStreams:
         """
         stream, keys = self.keyed.stream, self.keyed.key_types
         label = type(function).__name__
-        result = stream.with_schema(schema)
+        result = stream.shape(schema)
         inputs = [stream, self.broadcast]
-        use = checked_use(function, label, KeyedBroadcastProcessFunction, keys, inputs, ordered)
+        use = checked_use(
+            function, label, KeyedBroadcastProcessFunction, keys, inputs, ordered, result
+        )
         waiting = (stream.schema, self.broadcast.schema) if use.ordered else ()
         operator = KeyedBroadcastProcess(
-            function, label, keys, result, sides=use.sides, in_order_of=waiting
+            function,
+            label,
+            keys,
+            result.columns,
+            sides=use.sides,
+            in_order_of=waiting,
+            classes=use.classes,
         )
         own = None if uid is None else f"{uid}.broadcast"
         told = stream.env.add(ToAll(), self.broadcast.outputs, own, None, 1)

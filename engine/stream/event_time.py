@@ -39,7 +39,8 @@ def with_event_time(stream: Stream, strategy: WatermarkStrategy) -> Stream:
         operators = [step.operator for step in steps if isinstance(step.operator, Operator)]
         read = SteppedSource(read, operators, stream.schema)
     node = stream.env.replace((source, *steps), SourceOperator(read, strategy))
-    return Stream(stream.env, (Input(node),), {**stream.schema, EVENT_TIME: pl.Int64()})
+    schema = {**stream.schema, EVENT_TIME: pl.Int64()}
+    return Stream(stream.env, (Input(node),), schema, row_class=stream.row_class)
 
 
 def _nodes(stream: Stream) -> list[Node]:

@@ -16,16 +16,20 @@ from engine.errors import GraphError
 from engine.functions import (
     BroadcastState,
     KeyedBroadcastProcessFunction,
+    ProcessFunction,
     StatefulFunction,
     TimeDomain,
     states_of,
 )
-from engine.functions.process import has_event_timers
+from engine.functions.process import has_event_timers, has_processing_timers
+from engine.functions.row_class import row_class
 from engine.graph.logical import Input, Node
 from engine.operators.contract import MAIN
 from engine.operators.expressions import Schema
-from engine.operators.keyed_process import LATE_TAGS
+from engine.operators.keyed_process import LATE_TAGS, Classes
+from engine.operators.process_rows import ProcessRows
 from engine.state.schema import as_type
+from engine.stream.record_steps import Options, Shape
 from engine.stream.stream import Stream
 
 
@@ -36,8 +40,9 @@ class Use:
     ordered: bool
     sides: Mapping[str, Schema]
     """Columns of the side outputs that the function declares."""
-    late: Mapping[str, Schema]
-    """Those of the side outputs for rows that come behind their watermark."""
+    late: Mapping[str, Shape]
+    """The rows that come behind their watermark, by their side output."""
+    classes: Classes
 
 
 def checked_use(
@@ -47,6 +52,7 @@ def checked_use(
     keys: Schema,
     inputs: Sequence[Stream],
     ordered: bool | None,
+    result: Shape,
 ) -> Use:
     """Look at a function and the streams it is to process. Raises GraphError."""
     if not isinstance(function, kind):
@@ -58,18 +64,51 @@ def checked_use(
     timed = all(EVENT_TIME in stream.schema for stream in inputs)
     _check_time(function, label, ordered, timed=timed)
     wanted = _wants_order(function, timed=timed) if ordered is None else ordered
-    late = dict(zip(LATE_TAGS, (stream.schema for stream in inputs), strict=False))
-    sides = _sides(function, label, late if wanted else {}, timed=EVENT_TIME in inputs[0].schema)
-    return Use(wanted, sides, late if wanted else {})
-
-
-def with_sides(stream: Stream, node: Node, schema: Schema, use: Use) -> Stream:
-    """The stream of what a function gives, with its side outputs."""
-    sides = {
-        tag: Stream(stream.env, (Input(node, tag),), columns)
-        for tag, columns in {**use.sides, **use.late}.items()
+    late = {
+        tag: Shape(stream.schema, stream.row_class)
+        for tag, stream in zip(LATE_TAGS, inputs if wanted else (), strict=False)
     }
-    return Stream(stream.env, (Input(node),), schema, sides)
+    sides = _sides(function, label, late, timed=EVENT_TIME in inputs[0].schema)
+    classes = Classes(
+        takes=[stream.row_class for stream in inputs],
+        gives={MAIN: result.row_class, **{tag: side.row_class for tag, side in sides.items()}},
+    )
+    return Use(wanted, {tag: side.columns for tag, side in sides.items()}, late, classes)
+
+
+def with_sides(stream: Stream, node: Node, result: Shape, use: Use) -> Stream:
+    """The stream of what a function gives, with its side outputs."""
+    declared = {tag: Shape(side, use.classes.gives[tag]) for tag, side in use.sides.items()}
+    sides = {
+        tag: Stream(stream.env, (Input(node, tag),), side.columns, row_class=side.row_class)
+        for tag, side in {**declared, **use.late}.items()
+    }
+    return Stream(stream.env, (Input(node),), result.columns, sides, result.row_class)
+
+
+def processed(stream: Stream, function: ProcessFunction, result: Shape, options: Options) -> Stream:
+    """Run a function without state on a stream. Raises GraphError."""
+    label = type(function).__name__
+    if isinstance(function, StatefulFunction):
+        _check_stateless(function, label)
+    use = checked_use(function, label, ProcessFunction, {}, [stream], None, result)
+    operator = ProcessRows(function, label, result.columns, sides=use.sides, classes=use.classes)
+    uid, name, parallelism = options
+    node = stream.env.add(operator, stream.outputs, uid, name, parallelism)
+    return with_sides(stream, node, result, use)
+
+
+def _check_stateless(function: StatefulFunction, label: str) -> None:
+    needs = [f"the state {name!r}" for name in states_of(function)]
+    needs += ["on_timer"] * has_event_timers(function)
+    needs += ["on_processing_timer"] * has_processing_timers(function)
+    needs += ["keys"] * (not isinstance(function, ProcessFunction))
+    if needs:
+        msg = (
+            f"function {label!r} has {needs[0]}, which the rows of this stream need a key for; use "
+            "stream.key_by(…).process with a KeyedProcessFunction"
+        )
+        raise GraphError(msg)
 
 
 def _wants_order(function: StatefulFunction, *, timed: bool) -> bool:
@@ -130,17 +169,19 @@ def _check_time(
 
 def _sides(
     function: StatefulFunction, label: str, taken: Mapping[str, object], *, timed: bool
-) -> Mapping[str, Schema]:
-    sides: dict[str, Schema] = {}
+) -> Mapping[str, Shape]:
+    sides: dict[str, Shape] = {}
     for tag, declared in function.side_outputs.items():
         if tag == MAIN or tag in taken or not tag.strip():
             msg = f"function {label!r} cannot have a side output {tag!r}; choose another name"
             raise GraphError(msg)
-        columns = {name: as_type(type_) for name, type_ in declared.items()}
+        made = row_class(declared) if isinstance(declared, type) else None
+        given = declared if made is None else made.columns
+        columns = {name: as_type(type_) for name, type_ in given.items()}
         reserved = [name for name in columns if name in RESERVED_COLUMNS]
         if reserved or not columns:
-            given = f"the reserved column {reserved[0]!r}" if reserved else "no columns"
-            msg = f"side output {tag!r} of {label!r} declares {given}; name its own columns"
+            what = f"the reserved column {reserved[0]!r}" if reserved else "no columns"
+            msg = f"side output {tag!r} of {label!r} declares {what}; name its own columns"
             raise GraphError(msg)
-        sides[tag] = {**columns, EVENT_TIME: pl.Int64()} if timed else columns
+        sides[tag] = Shape({**columns, EVENT_TIME: pl.Int64()} if timed else columns, made)
     return sides

@@ -39,7 +39,8 @@ from engine.stream.join_checks import (
     checked_sides,
     checked_ttl,
 )
-from engine.stream.stream import Options, Stream
+from engine.stream.record_steps import Options
+from engine.stream.stream import Stream
 from engine.windows import Session, SlicedWindows
 
 if TYPE_CHECKING:

@@ -17,12 +17,14 @@ from engine.functions.map_with_state import (
     MapWithState,
     MapWithStateUntilTimeout,
     OnTimeout,
+    known_states,
 )
+from engine.functions.row_class import SchemaLike
 from engine.graph.logical import Input
 from engine.operators.key_by import KeyBy
 from engine.operators.keyed_process import CoProcess, KeyedProcess
 from engine.operators.window_rows import AnyWindow
-from engine.state.schema import TypeLike
+from engine.state.schema import TypeLike, as_type
 from engine.stream.broadcast import BroadcastConnectedStreams, BroadcastStream
 from engine.stream.functions import checked_use, with_sides
 from engine.stream.joined import KeyedJoins
@@ -76,7 +78,7 @@ class KeyedStream(KeyedJoins):
         self,
         function: KeyedProcessFunction,
         *,
-        schema: Mapping[str, TypeLike] | None = None,
+        schema: SchemaLike | None = None,
         ordered: bool | None = None,
         uid: str | None = None,
         name: str | None = None,
@@ -89,10 +91,18 @@ class KeyedStream(KeyedJoins):
         """
         stream, keys = self.stream, self.key_types
         label = type(function).__name__
-        result = stream.with_schema(schema)
-        use = checked_use(function, label, KeyedProcessFunction, keys, [stream], ordered)
+        result = stream.shape(schema)
+        use = checked_use(function, label, KeyedProcessFunction, keys, [stream], ordered, result)
         waiting = stream.schema if use.ordered else None
-        operator = KeyedProcess(function, label, keys, result, sides=use.sides, in_order_of=waiting)
+        operator = KeyedProcess(
+            function,
+            label,
+            keys,
+            result.columns,
+            sides=use.sides,
+            in_order_of=waiting,
+            classes=use.classes,
+        )
         node = stream.env.add(operator, self.partitioned(uid, "key"), uid, name, parallelism)
         return with_sides(stream, node, result, use)
 
@@ -104,24 +114,32 @@ class KeyedStream(KeyedJoins):
         state_type: TypeLike,
         timeout: str | timedelta | int | None = None,
         on_timeout: OnTimeout | None = None,
-        schema: Mapping[str, TypeLike] | None = None,
+        schema: SchemaLike | None = None,
         uid: str | None = None,
         name: str | None = None,
         parallelism: int | None = None,
     ) -> Stream:
         """Make rows with `function(state, row) -> (state, row)`, with a state per key.
 
+        `initial_state`: what every key starts with, or a frame of the key columns and one more:
+        what those keys start with, and all others with None.
         `timeout`: a length of event time (a number is µs) after which a key without rows is
         forgotten, and `on_timeout(state, key)` may give a last row. With it rows come in order of
         event time, and the side output "late" has those that came too late for that.
         """
-        made: KeyedProcessFunction = MapWithState(function, initial_state, state_type)
+        known = None
+        if isinstance(initial_state, pl.DataFrame):
+            known = known_states(initial_state, self.key_types, as_type(state_type))
+            initial_state = None
+        made: KeyedProcessFunction = MapWithState(function, initial_state, state_type, known)
         if timeout is not None:
             length = parse_duration(timeout, "timeout")
             if length <= 0:
                 msg = f"timeout must be positive: got {timeout!r}; pass e.g. '30m'"
                 raise GraphError(msg)
-            made = MapWithStateUntilTimeout(function, initial_state, state_type, length, on_timeout)
+            made = MapWithStateUntilTimeout(
+                function, initial_state, state_type, length, on_timeout, known
+            )
         elif on_timeout is not None:
             msg = "map_with_state has on_timeout but no timeout; pass timeout='30m'"
             raise GraphError(msg)
@@ -154,7 +172,7 @@ class ConnectedStreams:
         self,
         function: CoProcessFunction,
         *,
-        schema: Mapping[str, TypeLike] | None = None,
+        schema: SchemaLike | None = None,
         ordered: bool | None = None,
         uid: str | None = None,
         name: str | None = None,
@@ -169,11 +187,18 @@ class ConnectedStreams:
         left, right = self.left.stream, self.right.stream
         keys, right_keys = self.left.key_types, self.right.keys
         label = type(function).__name__
-        result = left.with_schema(schema)
-        use = checked_use(function, label, CoProcessFunction, keys, [left, right], ordered)
+        result = left.shape(schema)
+        use = checked_use(function, label, CoProcessFunction, keys, [left, right], ordered, result)
         waiting = (left.schema, right.schema) if use.ordered else ()
         operator = CoProcess(
-            function, label, keys, right_keys, result, sides=use.sides, in_order_of=waiting
+            function,
+            label,
+            keys,
+            right_keys,
+            result.columns,
+            sides=use.sides,
+            in_order_of=waiting,
+            classes=use.classes,
         )
         inputs = self.left.partitioned(uid, "left")
         inputs = (*inputs, *self.right.partitioned(uid, "right", port=1))

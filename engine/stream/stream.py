@@ -18,6 +18,7 @@ from engine.connectors.contract import Sink
 from engine.durations import Duration
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
+from engine.functions.row_class import RowClass, SchemaLike
 from engine.graph.jobgraph import AnyOperator, Partitioning
 from engine.graph.logical import Chaining, Input
 from engine.keygroups import check_keys
@@ -25,14 +26,13 @@ from engine.operators.contract import MAIN
 from engine.operators.explode import Explode
 from engine.operators.expressions import Schema, check_columns, infer, user_columns
 from engine.operators.filter import Filter
-from engine.operators.map_async import AsyncFunction, MapAsync
 from engine.operators.map_batches import FrameFunction, MapBatches, called
 from engine.operators.project import Project
-from engine.operators.records import FilterRows, FlatMapRows, MapRows
+from engine.operators.records import FilterRows
 from engine.operators.split import Split
-from engine.state.schema import TypeLike, as_type
-from engine.stream.asking import checked_asking
+from engine.state.schema import TypeLike
 from engine.stream.lookup import Table, checked_lookup
+from engine.stream.record_steps import Options, RecordSteps, check_callable, label_of
 from engine.watermarks import WatermarkStrategy
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class Stream:
+class Stream(RecordSteps):
     """Rows that flow through the job."""
 
     def __init__(
@@ -52,11 +52,13 @@ class Stream:
         outputs: tuple[Input, ...],
         schema: Schema,
         sides: Mapping[str, Stream] | None = None,
+        row_class: RowClass | None = None,
     ) -> None:
         """Made by the steps of other streams. Several outputs: a union."""
         self.env = env
         self.outputs = outputs
         self.schema = dict(schema)
+        self.row_class = row_class
         self._sides = dict(sides or {})
 
     def __repr__(self) -> str:
@@ -138,10 +140,12 @@ class Stream:
         """Keep the rows for which an expression, or a function of the row, is true."""
         options = (uid, name, parallelism)
         if not isinstance(predicate, pl.Expr):
-            operator = FilterRows(predicate, _label(predicate), self.schema)
-            return self._then(operator, self.schema, options)
+            check_callable(predicate, "filter")
+            label = label_of(predicate)
+            operator = FilterRows(predicate, label, self.schema, takes=self.row_class)
+            return self._then(operator, self.schema, options, self.row_class)
         self._check_predicate(predicate, "filter")
-        return self._then(Filter(predicate), self.schema, options)
+        return self._then(Filter(predicate), self.schema, options, self.row_class)
 
     def split(
         self,
@@ -163,10 +167,13 @@ class Stream:
                 msg = f"split cannot have a side output {tag!r}; choose another name"
                 raise GraphError(msg)
             self._check_predicate(predicate, f"split to {tag!r}")
-        rest = self._then(Split(sides), self.schema, (uid, name, parallelism))
+        rest = self._then(Split(sides), self.schema, (uid, name, parallelism), self.row_class)
         (output,) = rest.outputs
         rest._sides = {
-            tag: Stream(self.env, (replace(output, tag=tag),), self.schema) for tag in sides
+            tag: Stream(
+                self.env, (replace(output, tag=tag),), self.schema, row_class=self.row_class
+            )
+            for tag in sides
         }
         return rest
 
@@ -195,89 +202,11 @@ class Stream:
         schema = {**self.schema, **inner}
         return self._then(Explode(columns), schema, (uid, name, parallelism))
 
-    def map(
-        self,
-        function: Callable[[Row], Row],
-        *,
-        schema: Mapping[str, TypeLike] | None = None,
-        uid: str | None = None,
-        name: str | None = None,
-        parallelism: int | None = None,
-    ) -> Stream:
-        """Make one row of each. `schema`: columns of the result, when they differ."""
-        result = self.with_schema(schema)
-        operator = MapRows(function, _label(function), result)
-        return self._then(operator, result, (uid, name, parallelism))
-
-    def flat_map(
-        self,
-        function: Callable[[Row], object],
-        *,
-        schema: Mapping[str, TypeLike] | None = None,
-        uid: str | None = None,
-        name: str | None = None,
-        parallelism: int | None = None,
-    ) -> Stream:
-        """Make any number of rows of each. `schema`: columns of the result, when they differ."""
-        result = self.with_schema(schema)
-        operator = FlatMapRows(function, _label(function), result)
-        return self._then(operator, result, (uid, name, parallelism))
-
-    def map_async(
-        self,
-        function: AsyncFunction,
-        *,
-        schema: Mapping[str, TypeLike] | None = None,
-        capacity: int = 100,
-        timeout: Duration | None = None,
-        on_timeout: Callable[[Row], object] | None = None,
-        ordered: bool = True,
-        rows_per_call: int | None = None,
-        retries: int = 0,
-        retry_after: Duration = 0,
-        uid: str | None = None,
-        name: str | None = None,
-        parallelism: int | None = None,
-    ) -> Stream:
-        """Make rows of each with an `async def`: many rows are asked for at a time.
-
-        >>> from engine.stream import Environment
-        >>> from engine.testing.memory import MemorySource
-        >>> async def priced(row):
-        ...     return row | {"price": 2.5}
-        >>> source = MemorySource({"all": pl.DataFrame({"item": ["tea"]})})
-        >>> orders = Environment("orders").source(source)
-        >>> orders.map_async(priced, schema={"item": str, "price": float}, timeout="1s")
-        Stream(item: String, price: Float64)
-
-        The function gives a row, a list of rows, or None. `capacity`: rows in flight in a subtask.
-        `timeout`: for an answer, with all its `retries`; then `on_timeout(row)` says what the row
-        gives, and without it the job starts again from its last checkpoint. `ordered=False`: rows
-        leave as they are answered, but not past a watermark. `rows_per_call`: the function gets a
-        list of so many rows at most, and gives a list of what each of them gives. Rows in flight
-        are in every snapshot and are asked for again after a restore.
-        """
-        result = self.with_schema(schema)
-        asking = checked_asking(
-            function,
-            self.schema,
-            capacity=capacity,
-            timeout=timeout,
-            ordered=ordered,
-            rows_per_call=rows_per_call,
-            retries=retries,
-            retry_after=retry_after,
-            on_timeout=on_timeout,
-        )
-        operator = MapAsync(function, _label(function), self.schema, result, asking)
-        # What follows has to wait for its rows, what goes before has not.
-        return self._then(operator, result, (uid, name, parallelism)).start_new_chain()
-
     def map_batches(
         self,
         function: FrameFunction,
         *,
-        schema: Mapping[str, TypeLike] | None = None,
+        schema: SchemaLike | None = None,
         uid: str | None = None,
         name: str | None = None,
         parallelism: int | None = None,
@@ -287,8 +216,8 @@ class Stream:
         Use it to score a model, or to say in SQL what is done with a row. Without `schema` the
         function is tried on an empty frame.
         """
-        label = _label(function)
-        result = self.with_schema(schema) if schema is not None else self._tried(function, label)
+        label = label_of(function)
+        result = self.shape(schema).columns if schema is not None else self._tried(function, label)
         operator = MapBatches(function, label, result)
         return self._then(operator, result, (uid, name, parallelism))
 
@@ -334,7 +263,9 @@ class Stream:
                 msg = f"union needs equal columns: got {self} and {other}; select them alike first"
                 raise GraphError(msg)
         outputs = [*self.outputs, *(output for other in others for output in other.outputs)]
-        return Stream(self.env, tuple(outputs), self.schema)
+        alike = all(other.row_class == self.row_class for other in others)
+        made = self.row_class if alike else None
+        return Stream(self.env, tuple(outputs), self.schema, row_class=made)
 
     def assign_timestamps_and_watermarks(self, strategy: WatermarkStrategy) -> Stream:
         """Have event time from a column that the first steps behind a source make.
@@ -408,18 +339,6 @@ class Stream:
             end.disable_chaining()
         return self
 
-    def with_schema(self, schema: Mapping[str, TypeLike] | None) -> Schema:
-        """The columns of what a record function makes: as declared, else those of this stream."""
-        if schema is None:
-            return self.schema
-        reserved = [column for column in schema if column in RESERVED_COLUMNS]
-        if reserved:
-            msg = f"schema names the reserved column {reserved[0]!r}; leave it out"
-            raise GraphError(msg)
-        declared = {column: as_type(type_) for column, type_ in schema.items()}
-        times = {EVENT_TIME: pl.Int64()} if EVENT_TIME in self.schema else {}
-        return {**declared, **times}
-
     def _tried(self, function: FrameFunction, label: str) -> Schema:
         try:
             made = dict(called(function, pl.DataFrame(schema=self.schema)).schema)
@@ -441,7 +360,7 @@ class Stream:
 
     def _dealt(self, how: Partitioning) -> Stream:
         outputs = tuple(replace(output, dealt=how) for output in self.outputs)
-        return Stream(self.env, outputs, self.schema, self._sides)
+        return Stream(self.env, outputs, self.schema, self._sides, self.row_class)
 
     def _chained(self, chaining: Chaining) -> Stream:
         for output in self.outputs:
@@ -463,14 +382,16 @@ class Stream:
         schema = {column: known[column] for column in operator.columns}
         return self._then(operator, schema, (uid, name or uid or step, parallelism))
 
-    def _then(self, operator: AnyOperator, schema: Schema, options: Options) -> Stream:
+    def _then(
+        self,
+        operator: AnyOperator,
+        schema: Schema,
+        options: Options,
+        row_class: RowClass | None = None,
+    ) -> Stream:
         uid, name, parallelism = options
         node = self.env.add(operator, self.outputs, uid, name, parallelism)
-        return Stream(self.env, (Input(node),), schema)
-
-
-Options = tuple[str | None, str | None, int | None]
-"""uid, name and parallelism of a step."""
+        return Stream(self.env, (Input(node),), schema, row_class=row_class)
 
 
 def _expressions(columns: tuple[str | pl.Expr, ...], named: Mapping[str, pl.Expr]) -> list[pl.Expr]:
@@ -480,7 +401,3 @@ def _expressions(columns: tuple[str | pl.Expr, ...], named: Mapping[str, pl.Expr
 
 def _literal(value: object) -> pl.Expr:
     return value if isinstance(value, pl.Expr) else pl.lit(value)
-
-
-def _label(function: object) -> str:
-    return getattr(function, "__name__", type(function).__name__)

@@ -124,7 +124,7 @@ class Deeds(hw.KeyedBroadcastProcessFunction):
         (Deeds(on_price=lambda f, _: f.orders.get()), r"ValueState\(.*was used outside of a row"),
         (
             Deeds(on_price=lambda _, ctx: ctx.register_event_time_timer(5)),
-            "uses a timer of no key; broadcast rows cannot have any",
+            "uses a timer of no key; rows that are broadcast or not keyed cannot have any",
         ),
     ],
 )

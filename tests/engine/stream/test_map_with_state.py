@@ -8,7 +8,7 @@ import pytest
 import engine as hw
 from engine.errors import ConfigError, FunctionError, GraphError
 from engine.testing.memory import MemorySource, OutputTables
-from engine.testing.simulation import CALM, simulate
+from engine.testing.simulation import CALM, Chaos, simulate
 
 ROWS = pl.DataFrame({"user": ["ann", "bob", "ann", "ann", "bob"], "at": [0, 1, 4, 15, 16]})
 
@@ -65,9 +65,51 @@ def test_a_silent_key_is_forgotten_with_a_last_row_in_any_history(seed):
     ]
 
 
+def total(state, row):
+    n = (state or 0) + 1
+    return n, row | {"n": n}
+
+
+KNOWN = pl.DataFrame({"visits": [40, 7], "user": ["ann", "eve"]})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_keys_that_are_known_at_the_start_begin_with_their_state_in_any_history(seed):
+    options = {"function": total, "initial_state": KNOWN}
+    found = run(seed, Chaos(), **options)
+    assert [row[1:] for row in found] == [
+        ("ann", 41),
+        ("bob", 1),
+        ("ann", 42),
+        ("ann", 43),
+        ("bob", 2),
+    ]
+
+
+def test_a_known_key_that_was_forgotten_begins_anew_and_not_with_what_was_known():
+    options = {"function": total, "initial_state": KNOWN, "timeout": "10us", "on_timeout": last}
+    assert [row[1:] for row in run(**options) if row[1] == "ann"] == [
+        ("ann", 41),
+        ("ann", 42),
+        ("ann", -42),
+        ("ann", 1),
+        ("ann", -1),
+    ]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (
+            {"initial_state": KNOWN.select("visits")},
+            "need the columns user and one for the state: got visits",
+        ),
+        ({"initial_state": KNOWN.with_columns(x=1)}, "got visits, user, x"),
+        ({"initial_state": pl.concat([KNOWN, KNOWN])}, r"name a key twice: got \('ann', 40\)"),
+        (
+            {"initial_state": KNOWN.with_columns(visits=pl.lit("many"))},
+            "initial states do not fit keys and state: ",
+        ),
         ({"function": 3}, "needs a function of state and row: got 3"),
         ({"timeout": 0}, "timeout must be positive: got 0"),
         ({"timeout": "soon"}, "timeout is not a length of time"),
