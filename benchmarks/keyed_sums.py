@@ -1,10 +1,11 @@
-"""The job that is measured: count and sum per key in windows of a second of event time.
+"""The job that is measured: count and sum per key in windows of event time.
 
     4 splits of made-up events --hash(key)--> tumbling("1s"): count, sum --> Parquet files
+                                              or sliding("60s", "1s"), or session("1s")
 
 Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split has `RATE` events a
          second of event time, each up to `LAG` later than its turn; how fast they are read is up to
-         the engine.
+         the engine. For sessions a key has events for `BURST`, and then none for three times that.
 Cost     making the events is part of the job, and of its baseline; it costs next to nothing.
 """
 
@@ -24,6 +25,7 @@ from engine import agg, windows
 from engine.connectors.generator import GeneratorSource
 from engine.connectors.parquet_files import ParquetFilesSink
 from engine.elements import Micros
+from engine.windows import Session, SlicedWindows
 
 KEYS = 1_000
 SPLITS = 4
@@ -31,6 +33,8 @@ RATE = 500_000
 STEP = 1_000_000 // RATE
 LAG = 450_000
 """µs; less than the bound of out-of-orderness, so no event is late."""
+BURST = 2_000_000
+"""µs."""
 TABLE = 2**18
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -57,6 +61,22 @@ class Events(GeneratorSource):
         return pl.DataFrame([keys, values, turns + (began + (first - place) * STEP)])
 
 
+class Visits(Events):
+    """Events of which the keys take turns."""
+
+    def generate(self, split: str, row: npt.NDArray[np.int64], began: Micros) -> pl.DataFrame:
+        events = super().generate(split, row, began)
+        turn = (events.get_column("time").to_numpy() - began) // BURST % 4
+        keys = pl.Series("key", events.get_column("key").to_numpy() // 4 * 4 + turn)
+        return events.with_columns(keys)
+
+
+WINDOWS: dict[str, tuple[type[Events], SlicedWindows | Session]] = {
+    "tumbling": (Events, windows.tumbling("1s")),
+    "sliding": (Events, windows.sliding("60s", "1s")),
+    "session": (Visits, windows.session("1s")),
+}
+
 _made: dict[int, list[pl.Series]] = {}
 
 
@@ -77,16 +97,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--window", choices=WINDOWS, default="tumbling")
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args()
     env = hw.Environment("keyed-sums", checkpoint_interval="1s")
     in_time = hw.bounded_out_of_orderness("500ms", column="time")
-    events = env.source(Events(args.rows, args.keys), uid="events", watermarks=in_time)
-    sums = (
-        events.key_by("key")
-        .window(windows.tumbling("1s"))
-        .agg(n=agg.count(), sum=agg.sum("value"), uid="sums")
-    )
+    made, window = WINDOWS[args.window]
+    events = env.source(made(args.rows, args.keys), uid="events", watermarks=in_time)
+    sums = events.key_by("key").window(window).agg(n=agg.count(), sum=agg.sum("value"), uid="sums")
     sums.sink(ParquetFilesSink(args.output), uid="files")
     env.execute()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -32,8 +33,9 @@ class Workload:
     """Rows/s to reach on two cores that do nothing else."""
 
 
-def counts_every_row(output: Path, rows: int) -> None:
-    """The column `n` of the results counts every row once."""
+def counts_every_row(output: Path, rows: int, times: int = 1) -> None:
+    """The column `n` of the results counts every row once, or some times."""
+    rows *= times
     counted = sum(pl.read_parquet(file)["n"].sum() for file in output.glob("[!.]*.parquet"))
     if counted != rows:
         sys.exit(f"the output is wrong: it counts {counted:,} of {rows:,} rows")
@@ -60,9 +62,20 @@ def sums(
     )
 
 
+def kind(window: str, name: str, rows: int, *arguments: str, goal: int) -> Workload:
+    """Count and sum per key in windows of another kind."""
+    times = 60 if window == "sliding" else 1
+    check = partial(counts_every_row, times=times)
+    arguments = ("--window", window, *arguments)
+    return Workload(f"{window}, {name}", "keyed_sums.py", rows, check, arguments, goal=goal)
+
+
 WORKLOADS = (
     sums("1,000 keys", 40_000_000, goal=30_000_000),
     sums("1,000 keys, 2 workers", 60_000_000, parallelism=2, goal=40_000_000),
     sums("1,000 keys, small batches", 20_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
     sums("100,000 keys", 16_000_000, "--keys", "100000", goal=8_000_000),
+    kind("sliding", "60 s by 1 s, 1,000 keys", 20_000_000, goal=10_000_000),
+    kind("session", "1,000 keys", 20_000_000, goal=5_000_000),
+    kind("session", "100,000 keys", 8_000_000, "--keys", "100000", goal=5_000_000),
 )
