@@ -20,6 +20,7 @@ from engine.kernels.plain import (
     FREE,
     LATE,
     LOWEST,
+    NEVER,
     SHIFT,
 )
 
@@ -329,7 +330,7 @@ def join_sessions(keys, fragments, gap, heads, nexts, firsts, lasts, free, at, g
 
 
 @_compiled(
-    _COUNT,
+    types.UniTuple(types.int64, 2),
     _COUNT,
     types.int32[::1],
     types.int32[::1],
@@ -339,9 +340,12 @@ def join_sessions(keys, fragments, gap, heads, nexts, firsts, lasts, free, at, g
 )
 def close_sessions(limit, owners, heads, nexts, lasts, closed):
     """Take the sessions out of their chains whose last time is up to a limit."""
-    count = 0
+    count, earliest = 0, types.int64(NEVER)
     for session in range(len(lasts)):
-        if lasts[session] > limit or lasts[session] == FREE:
+        if lasts[session] > limit:
+            earliest = min(earliest, lasts[session])
+            continue
+        if lasts[session] == FREE:
             continue
         at = heads[owners[session]]
         if at == session:
@@ -352,7 +356,7 @@ def close_sessions(limit, owners, heads, nexts, lasts, closed):
             nexts[at] = nexts[session]
         closed[count] = session
         count += 1
-    return count
+    return count, earliest
 
 
 @_compiled(types.Tuple((types.int64, types.boolean)), _WHOLE, _COUNT, _COUNT)

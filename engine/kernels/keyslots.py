@@ -71,7 +71,11 @@ class KeySlots:
         if len(self._frames) > 1:
             self._frames = [pl.concat(self._frames, rechunk=True)]
         [frame] = self._frames
-        return (frame if slots is None else frame[slots]).get_columns()
+        if slots is None:
+            return frame.get_columns()
+        # Column by column on this thread: the thread pool takes longer to answer than this does.
+        places = pl.Series(slots.astype(np.uint32))
+        return [column[places] for column in frame.get_columns()]
 
     def _of_column(self, place: int, frame: pl.DataFrame) -> tuple[Slots, _Rows]:
         column = frame.get_column(self.keys[place])

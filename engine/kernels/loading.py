@@ -101,7 +101,7 @@ class Kernels(Protocol):
 
     def close_sessions(
         self, limit: int, owners: Small, heads: Small, nexts: Small, lasts: Whole, closed: Small
-    ) -> int:
+    ) -> tuple[int, int]:
         """Take the sessions out of their chains whose last time is up to a limit."""
 
     def latest_rows(

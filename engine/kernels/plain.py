@@ -33,6 +33,8 @@ SHIFT = 1075 - 96
 """An exponent field less this is the place of the float's last bit in units of 2^-96."""
 FREE = -(2**63)
 """The end of a block that no slice has."""
+NEVER = 2**63 - 1
+"""Later than every time."""
 LATE = -1
 """What `place` returns when some row is late."""
 
@@ -294,8 +296,11 @@ def join_sessions(
 
 def close_sessions(
     limit: int, owners: Small, heads: Small, nexts: Small, lasts: Whole, closed: Small
-) -> int:
-    """Take the sessions out of their chains whose last time is up to a limit; return how many."""
+) -> tuple[int, int]:
+    """Take the sessions out of their chains whose last time is up to a limit.
+
+    Returns how many they are, and the smallest last time of the others.
+    """
     over = np.flatnonzero((lasts > FREE) & (lasts <= limit))
     for session in over.tolist():  # only until the compiled loop is ready
         key, after = owners[session], nexts[session]
@@ -307,7 +312,7 @@ def close_sessions(
                 at = int(nexts[at])
             nexts[at] = after
     closed[: len(over)] = over
-    return len(over)
+    return len(over), int(lasts.min(initial=NEVER, where=lasts > max(limit, FREE)))
 
 
 def running_watermark(times: Whole, bound: int, watermark: int) -> tuple[int, bool]:

@@ -73,13 +73,12 @@ class SessionTable:
         if self._earliest > time:
             return None
         numbers = np.empty_like(self._free)
-        count = active().close_sessions(
+        count, self._earliest = active().close_sessions(
             time, self._owners, self._heads, self._nexts, self._lasts, numbers
         )
         numbers = numbers[:count]
         firsts, lasts = self._firsts[numbers], self._lasts[numbers]
         self._lasts[numbers] = FREE
-        self._earliest = int(self._lasts.min(initial=MAX_TIME, where=self._lasts != FREE))
         if not count:
             return None
         self._give_back(numbers)

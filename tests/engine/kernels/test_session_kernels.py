@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.kernels import compiled, plain
-from engine.kernels.plain import FREE
+from engine.kernels.plain import FREE, NEVER
 
 KEYS, GAP, ROOM = 2, 5, 40
 fragments = st.tuples(
@@ -28,8 +28,9 @@ def play(kernels, script):
     for step in script:
         at, gone, into = (np.zeros(ROOM, np.int32) for _ in range(3))
         if isinstance(step, int):
-            count = kernels.close_sessions(step, owners, heads, nexts, lasts, gone)
+            count, earliest = kernels.close_sessions(step, owners, heads, nexts, lasts, gone)
             lasts[gone[:count]] = FREE
+            assert earliest == min(lasts[lasts != FREE], default=NEVER)
         else:
             keys, first, length, marks = map(whole, zip(*step, strict=True))
             times, keys = (first, first + length, np.sort(marks)), keys.astype(np.int32)
