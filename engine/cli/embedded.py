@@ -19,85 +19,30 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from types import FrameType
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from engine.cli.culprit import user_code
-from engine.clock import monotonic
+from engine.cli.progress import Show, Sight
 from engine.cluster.build import JOB_NAME
 from engine.cluster.embedded import EmbeddedCluster
 from engine.cluster.master import JobMaster
-from engine.cluster.views import job_progress
-from engine.elements import MAX_TIME, AfterBarrier, Micros
 from engine.errors import HeadwaterError
 from engine.graph.jobgraph import JobGraph
 from engine.graph.pickling import pickled
-from engine.graph.plan import OperatorKind, plan_of
-from engine.operators.sink import SinkOperator
+from engine.graph.plan import plan_of
 from engine.rest.model.jobs import Failure, JobStatus
 from engine.rest.model.requests import Program, RunRequest
 
 INTERRUPTED, TERMINATED = 130, 143
-LOOK_S, SHOW_S = 0.05, 0.5
+LOOK_S = 0.05
 LINGER_S = 1.0
 """Whoever asked for a stop polls for its result several times a second."""
-ERASE = "\r\x1b[2K"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Terminated(BaseException):
     """SIGTERM came."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What there is to tell of a job at one moment."""
-
-    status: JobStatus
-    failure: Failure | None
-    """Why it failed."""
-    failures: tuple[Failure, ...]
-    """All that it has survived so far, or not, oldest first."""
-    position: Micros | None
-    rows_in: int
-    rows_out: int
-    checkpoints: int
-    stopped_at: str | None
-    """The savepoint that ended it."""
-
-    @classmethod
-    def of(cls, master: JobMaster) -> Sight:
-        """Look at a job. On the cluster thread."""
-        history = master.snapshots.log.history()
-        savepoint = history.latest_savepoint
-        stopped = savepoint is not None and savepoint.then is not AfterBarrier.CONTINUE
-        return cls(
-            status=master.life.status,
-            failure=master.failure,
-            failures=tuple(reversed(master.failures)),
-            position=job_progress(master).position,
-            rows_in=_rows(master, OperatorKind.SOURCE, "numRecordsOut"),
-            rows_out=_rows(master, OperatorKind.SINK, "numRecordsIn"),
-            checkpoints=history.counts.completed,
-            stopped_at=savepoint.external_path if savepoint and stopped else None,
-        )
-
-    @property
-    def counts(self) -> str:
-        """How much it has done."""
-        shown = f"{self.rows_in:,} rows in, {self.rows_out:,} rows out"
-        return f"{shown}, {self.checkpoints} checkpoint{'s' * (self.checkpoints != 1)}"
-
-    @property
-    def time(self) -> str:
-        """How far it is."""
-        if self.position is None:
-            return "starting" if self.status is not JobStatus.RUNNING else "running"
-        if self.position == MAX_TIME:
-            return "end of input"
-        return (_EPOCH + timedelta(microseconds=self.position)).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def run_program(graph: JobGraph, settings: Mapping[str, str]) -> None:
@@ -108,7 +53,7 @@ def run_program(graph: JobGraph, settings: Mapping[str, str]) -> None:
 def run(graph: JobGraph, request: RunRequest) -> None:
     """Run a job to its end. Raises SystemExit unless it has finished."""
     graph = replace(graph, name=request.program.settings.get(JOB_NAME) or graph.name)
-    show = _Show(graph, sys.stderr)
+    show = Show(graph, sys.stderr)
     try:
         with _quiet_logs(), _told_of_sigterm():
             _run(graph, request, show)
@@ -122,7 +67,7 @@ def run(graph: JobGraph, request: RunRequest) -> None:
         raise SystemExit(TERMINATED) from None
 
 
-def _run(graph: JobGraph, request: RunRequest, show: _Show) -> None:
+def _run(graph: JobGraph, request: RunRequest, show: Show) -> None:
     plan, content = plan_of(graph), pickled(graph)
     for warning in graph.warnings:
         show.say(f"warning: {warning}")
@@ -147,59 +92,13 @@ def _run(graph: JobGraph, request: RunRequest, show: _Show) -> None:
     show.say(f"job {graph.name} finished in {show.seconds:.1f} s: {sight.counts}")
 
 
-def _wait(cluster: EmbeddedCluster, job_id: str, show: _Show) -> Sight:
+def _wait(cluster: EmbeddedCluster, job_id: str, show: Show) -> Sight:
     """Look until the job has ended."""
     pause = threading.Event()
     while not (sight := cluster.look(job_id, Sight.of)).status.terminal:
         show.progress(sight)
         pause.wait(LOOK_S)
     return sight
-
-
-class _Show:
-    """Tells of the job, and shows its progress where a person looks on."""
-
-    def __init__(self, graph: JobGraph, screen: TextIO) -> None:
-        prints = any(
-            isinstance(chained.operator, SinkOperator)
-            and chained.operator.describe().get("kind") == "print"
-            for vertex in graph.vertices
-            for chained in vertex.operators
-        )
-        self._name = graph.name
-        self._screen = screen
-        self._live = screen.isatty() and not (prints and sys.stdout.isatty())
-        self._began = monotonic()
-        self._shown = 0.0
-        self._told = 0
-
-    @property
-    def seconds(self) -> float:
-        """Since the beginning."""
-        return monotonic() - self._began
-
-    def progress(self, sight: Sight) -> None:
-        """Tell of new restarts, and show how far the job is."""
-        for failure in sight.failures[self._told :]:
-            if sight.status is not JobStatus.FAILING:
-                self.say(f"job {self._name} restarts: {failure.message}")
-                self._told += 1
-        if self._live and self.seconds - self._shown >= SHOW_S:
-            self._shown = self.seconds
-            line = f"{sight.time} · {sight.counts.replace(', ', ' · ')}"
-            self._screen.write(f"{ERASE}{line}")
-            self._screen.flush()
-
-    def say(self, sentence: str) -> None:
-        """Tell something for good."""
-        self.erase()
-        print(f"headwater: {sentence}", file=self._screen, flush=True)
-
-    def erase(self) -> None:
-        """Take the line of progress away."""
-        if self._live:
-            self._screen.write(ERASE)
-            self._screen.flush()
 
 
 def _told(name: str, failure: Failure | None) -> str:
@@ -217,20 +116,6 @@ def _told(name: str, failure: Failure | None) -> str:
 def _end(text: str) -> NoReturn:
     """End the program with code 1 and a text on standard error, which Python prints."""
     raise SystemExit(text) from None
-
-
-def _rows(master: JobMaster, kind: OperatorKind, metric: str) -> int:
-    """Rows through all operators of a kind, as far as workers have reported."""
-    tasks = {} if master.attempt is None else master.attempt.tasks
-    wanted = {
-        vertex.id: [operator.name for operator in vertex.operators if operator.kind is kind]
-        for vertex in master.plan.vertices
-    }
-    return sum(
-        int(task.metrics.get(f"{name}.{metric}", 0))
-        for id_, task in tasks.items()
-        for name in wanted[id_.vertex]
-    )
 
 
 @contextmanager

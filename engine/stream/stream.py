@@ -19,19 +19,20 @@ from engine.durations import Duration
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
 from engine.functions.row_class import RowClass, SchemaLike
-from engine.graph.jobgraph import AnyOperator, Partitioning
-from engine.graph.logical import Chaining, Input
+from engine.graph.jobgraph import AnyOperator
+from engine.graph.logical import Input
 from engine.keygroups import check_keys
-from engine.operators.contract import MAIN
 from engine.operators.explode import Explode
 from engine.operators.expressions import Schema, check_columns, infer, user_columns
 from engine.operators.filter import Filter
-from engine.operators.map_batches import FrameFunction, MapBatches, called
+from engine.operators.map_batches import FrameFunction, MapBatches
 from engine.operators.project import Project
 from engine.operators.records import FilterRows
 from engine.operators.split import Split
 from engine.state.schema import TypeLike
+from engine.stream.column_checks import check_predicate, check_sides, exploded, tried
 from engine.stream.lookup import Table, checked_lookup
+from engine.stream.placement import Placement
 from engine.stream.record_steps import Options, RecordSteps, check_callable, label_of
 from engine.watermarks import WatermarkStrategy
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 
-class Stream(RecordSteps):
+class Stream(RecordSteps, Placement):
     """Rows that flow through the job."""
 
     def __init__(
@@ -144,7 +145,7 @@ class Stream(RecordSteps):
             label = label_of(predicate)
             operator = FilterRows(predicate, label, self.schema, takes=self.row_class)
             return self._then(operator, self.schema, options, self.row_class)
-        self._check_predicate(predicate, "filter")
+        check_predicate(self.schema, predicate, "filter")
         return self._then(Filter(predicate), self.schema, options, self.row_class)
 
     def split(
@@ -159,14 +160,7 @@ class Stream(RecordSteps):
 
         `sides`: predicates by the name of their side output, tried in order.
         """
-        if not sides:
-            msg = "split names no side output: got {}; pass e.g. {'big': pl.col('amount') > 1000}"
-            raise GraphError(msg)
-        for tag, predicate in sides.items():
-            if tag == MAIN or not tag.strip():
-                msg = f"split cannot have a side output {tag!r}; choose another name"
-                raise GraphError(msg)
-            self._check_predicate(predicate, f"split to {tag!r}")
+        check_sides(self.schema, sides)
         rest = self._then(Split(sides), self.schema, (uid, name, parallelism), self.row_class)
         (output,) = rest.outputs
         rest._sides = {
@@ -188,18 +182,7 @@ class Stream(RecordSteps):
 
         Several lists are taken apart side by side: in each row they must be equally long.
         """
-        check_columns(self.schema, columns, "explode")
-        inner: dict[str, pl.DataType] = {}
-        for column in columns:
-            dtype = self.schema[column]
-            if not isinstance(dtype, pl.List | pl.Array):
-                msg = f"explode needs lists: column {column!r} is {dtype}; name a column of lists"
-                raise GraphError(msg)
-            inner[column] = pl.DataFrame(schema={column: dtype}).explode(column).schema[column]
-        if not columns:
-            msg = "explode names no column; pass the name of a column of lists"
-            raise GraphError(msg)
-        schema = {**self.schema, **inner}
+        schema = exploded(self.schema, columns)
         return self._then(Explode(columns), schema, (uid, name, parallelism))
 
     def map_batches(
@@ -216,8 +199,8 @@ class Stream(RecordSteps):
         Use it to score a model, or to say in SQL what is done with a row. Without `schema` the
         function is tried on an empty frame.
         """
-        label = label_of(function)
-        result = self.shape(schema).columns if schema is not None else self._tried(function, label)
+        label, given = label_of(function), self.schema
+        result = tried(given, function, label) if schema is None else self.shape(schema).columns
         operator = MapBatches(function, label, result)
         return self._then(operator, result, (uid, name, parallelism))
 
@@ -283,29 +266,6 @@ class Stream(RecordSteps):
         check_keys({name: self.schema[name] for name in user_columns(self.schema)}, keys)
         return KeyedStream(self, keys)
 
-    def rebalance(self) -> Stream:
-        """Deal batches out to all subtasks of the next step in turn, whatever its parallelism.
-
-        The rows of a split may overtake each other on their ways.
-        """
-        return self._dealt(Partitioning.REBALANCE)
-
-    def rescale(self) -> Stream:
-        """As `rebalance`, but each subtask only deals out to its share of those that follow."""
-        return self._dealt(Partitioning.RESCALE)
-
-    def forward(self) -> Stream:
-        """Keep rows in their subtask: the next step must have the same parallelism."""
-        return self._dealt(Partitioning.FORWARD)
-
-    def start_new_chain(self) -> Stream:
-        """Have the last step begin a thread of its own, which those that follow may share."""
-        return self._chained(Chaining.HEAD)
-
-    def disable_chaining(self) -> Stream:
-        """Have the last step run in a thread of its own, which no other step shares."""
-        return self._chained(Chaining.NEVER)
-
     def broadcast(self) -> BroadcastStream:
         """Send every row to all subtasks of the next step: `keyed.connect(stream.broadcast())`."""
         from engine.stream.broadcast import BroadcastStream  # see key_by
@@ -337,34 +297,6 @@ class Stream(RecordSteps):
         end = self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
         if not chained:
             end.disable_chaining()
-        return self
-
-    def _tried(self, function: FrameFunction, label: str) -> Schema:
-        try:
-            made = dict(called(function, pl.DataFrame(schema=self.schema)).schema)
-        except Exception as error:
-            msg = (
-                f"map_batches {label!r} failed on an empty frame: {type(error).__name__}: {error}; "
-                "pass schema={…}"
-            )
-            raise GraphError(msg) from error
-        times = {name: self.schema[name] for name in (EVENT_TIME,) if name in self.schema}
-        return {**made, **times}
-
-    def _check_predicate(self, predicate: pl.Expr, step: str) -> None:
-        given = list(infer(self.schema, [predicate], step).values())
-        if given != [pl.Boolean()]:
-            types = ", ".join(map(str, given))
-            msg = f"{step} needs one true or false per row: got {types}; compare with something"
-            raise GraphError(msg)
-
-    def _dealt(self, how: Partitioning) -> Stream:
-        outputs = tuple(replace(output, dealt=how) for output in self.outputs)
-        return Stream(self.env, outputs, self.schema, self._sides, self.row_class)
-
-    def _chained(self, chaining: Chaining) -> Stream:
-        for output in self.outputs:
-            self.env.set_chaining(output.node, chaining)
         return self
 
     def _project(
