@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 INNER = {
     Environment: {"graph", "add", "replace", "set_chaining", "sink_operator"},
-    Stream: {"with_schema"},
+    Stream: {"shape", "with_schema"},
     KeyedStream: {"key_types", "partitioned"},
     WindowedStream: set(),
 }
