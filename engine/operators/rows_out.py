@@ -28,6 +28,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _UNFIT = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
 """What a column raises whose values are of another type."""
 
+_ROW = ": row"
+
 _Values = Callable[[Any], tuple[Any, ...]]
 
 
@@ -121,6 +123,10 @@ class RowsOut:
         """Turn what a function raises into a FunctionError that shows its row."""
         try:
             yield
+        except FunctionError as error:
+            if _ROW in str(error):
+                raise
+            raise self._completed(error) from error.__cause__ or error
         except UserError:
             raise
         except (Exception, SystemExit) as error:
@@ -190,7 +196,13 @@ class RowsOut:
 
     def _fault(self, what: str, remedy: str) -> FunctionError:
         row = shortened(self._cause(self.origin))
-        return FunctionError(f"{self._step} {what}: row {row}; {remedy}")
+        return FunctionError(f"{self._step} {what}{_ROW} {row}; {remedy}")
+
+    def _completed(self, error: FunctionError) -> FunctionError:
+        """What a state or a timer had to say, which knows neither operator nor row."""
+        row = shortened(self._cause(self.origin))
+        where = "" if self._step in str(error) else f" of {self._step}"
+        return FunctionError(f"{error}, at the row {row}{where}")
 
 
 def column_of(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
