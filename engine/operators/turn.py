@@ -114,7 +114,10 @@ class Turn:
         }
 
     def _cause(self, origin: int) -> object:
-        return self._causes[origin] if self._batch is None else row_at(self._batch, origin)
+        if self._batch is not None:
+            return row_at(self._batch, origin)
+        # What fails between two calls comes of the one before.
+        return self._causes[min(origin, len(self._causes) - 1)] if self._causes else "none"
 
     @cached_property
     def _slots(self) -> Mapping[Key, int]:
