@@ -116,6 +116,22 @@ def test_trades_are_told_in_order_of_event_time(run: Run) -> None:
     assert [row["price"] for row in printed["late"]] == [100.0]
 
 
+def test_shop_joins_orders_with_what_is_near_them(run: Run) -> None:
+    printed = run("shop.py")
+    hour = sorted((row["order"], row["page"]) for row in printed["hour"])
+    assert hour == [(1, "/cups"), (1, "/tea"), (2, "/tea"), (4, "/tea")]
+    paid = sorted((row["order"], row["amount"] or 0) for row in printed["paid"])
+    assert paid == [(1, 100.0), (2, 40.0), (3, 0), (4, 10.0), (5, 0)]
+    euros = sorted((row["order"], row["name"], row["euros"]) for row in printed["euros"])
+    assert euros == [
+        (1, "Ann Archer", 90.0),
+        (2, "Bob Baker", 40.0),
+        (3, "Ann Archer", 80.0),
+        (4, None, 10.0),
+        (5, "Bob Baker", 40.0),
+    ]
+
+
 def index() -> dict[str, str]:
     """The table of the examples' README: what is said of each file."""
     rows = re.findall(r"^\| `(\w+\.py)` \|(.+)\|$", (EXAMPLES / "README.md").read_text(), re.M)
