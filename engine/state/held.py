@@ -42,4 +42,5 @@ class MemoryHeld(HeldHandle):
 
     def freeze(self) -> FrozenState:
         """References to all frames."""
-        return FrozenRows(self.descriptor, self._frames)
+        frames = self._frames
+        return FrozenRows(self.descriptor, lambda: frames)

@@ -4,14 +4,16 @@
                                  └─take_before──▶ the same, in order
 
 Cost     a frame that lies before the time leaves as it is, one behind it is not looked at. One that
-         lies across is filtered; if that happens again it is sorted, and from then on only sliced.
+         lies across is sorted by index, once and roughly; its rows are moved when they leave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from engine.elements import EVENT_TIME, KEY_GROUP, Micros
@@ -19,35 +21,77 @@ from engine.state.contract import FrozenState, StateDescriptor
 from engine.state.handles import RowsHandle
 from engine.state.schema import table_schema
 
+_FEW = 1_024
+"""So many rows are moved into order sooner than looked up in it."""
+
+_PLACE_BITS = 16
+"""NumPy sorts integers of this size ten times as fast as times."""
+
+_Places = npt.NDArray[np.intp]
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Rows that came together."""
+    """Rows that came together, or those of them that are still there."""
 
     rows: pl.DataFrame
     first: int
     last: int
-    cut: bool = False
-    """Whether some of them have gone."""
 
-    def before(self, time: int) -> tuple[pl.DataFrame, _Piece]:
-        """Cut off the rows before a time that lies within."""
-        rows = self.rows.sort(EVENT_TIME, maintain_order=True) if self.cut else self.rows
-        times = rows.get_column(EVENT_TIME)
+    def cut(self, time: int) -> tuple[pl.DataFrame, _Piece]:
+        """The rows before a time that lies within, and the others."""
+        times = self.rows.get_column(EVENT_TIME)
         if times.is_sorted():
             at = int(times.to_numpy().searchsorted(time))
-            return rows.slice(0, at), _piece(rows.slice(at), cut=True)
-        ripe = times < time
-        return _filtered(rows, ripe), _piece(_filtered(rows, ~ripe), cut=True)
+            return self.rows.slice(0, at), _piece(self.rows.slice(at))
+        if len(times) <= _FEW:
+            return _piece(self.rows.sort(EVENT_TIME, maintain_order=True)).cut(time)
+        return _dealt(self).cut(time)
+
+    def left(self) -> pl.DataFrame:
+        """The rows that are still there."""
+        return self.rows
 
 
-def _piece(rows: pl.DataFrame, *, cut: bool = False) -> _Piece:
+@dataclass(frozen=True, slots=True)
+class _Dealt(_Piece):
+    """Rows with their order, by places of some microseconds each."""
+
+    shift: int
+    order: _Places
+    places: npt.NDArray[np.uint16]
+    """Of the rows in order."""
+    at: int = 0
+    """How far in the order rows have gone."""
+    behind: _Places = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """Rows that stayed, of the last place that was reached."""
+
+    def cut(self, time: int) -> tuple[pl.DataFrame, _Piece]:
+        """The rows before a time that lies within, and the others."""
+        place = np.uint16((time - self.first) >> self.shift)
+        begin = max(self.at, int(self.places.searchsorted(place)))
+        end = max(begin, int(self.places.searchsorted(place, side="right")))
+        near = np.concatenate([self.behind, self.order[begin:end]])
+        ripe = self.rows.get_column(EVENT_TIME).to_numpy()[near] < time
+        taken = np.concatenate([near[ripe], self.order[self.at : begin]])
+        return self.rows[taken], replace(self, at=end, behind=near[~ripe])
+
+    def left(self) -> pl.DataFrame:
+        """The rows that are still there."""
+        return self.rows[np.concatenate([self.behind, self.order[self.at :]])]
+
+
+def _piece(rows: pl.DataFrame) -> _Piece:
     times = rows.get_column(EVENT_TIME).to_numpy()
-    return _Piece(rows, int(times.min()), int(times.max()), cut)
+    return _Piece(rows, int(times.min()), int(times.max()))
 
 
-def _filtered(rows: pl.DataFrame, mask: pl.Series) -> pl.DataFrame:
-    return pl.DataFrame([column.filter(mask) for column in rows.get_columns()])
+def _dealt(piece: _Piece) -> _Dealt:
+    shift = max(0, (piece.last - piece.first).bit_length() - _PLACE_BITS)
+    times = piece.rows.get_column(EVENT_TIME).to_numpy()
+    places = ((times - piece.first) >> shift).astype(np.uint16)
+    order = np.argsort(places, kind="stable")
+    return _Dealt(piece.rows, piece.first, piece.last, shift, order, places[order])
 
 
 def with_columns(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -74,12 +118,12 @@ class MemoryRows(RowsHandle):
         left: list[_Piece] = []
         for piece in self._pieces:
             if piece.last < time:
-                taken.append(piece.rows)
+                taken.append(piece.left())
             elif piece.first >= time:
                 left.append(piece)
             else:
-                rows, rest = piece.before(time)
-                taken.append(rows)
+                rows, rest = piece.cut(time)
+                taken += [rows] if rows.height else []
                 left.append(rest)
         self._pieces = left
         return taken
@@ -94,19 +138,23 @@ class MemoryRows(RowsHandle):
 
     def freeze(self) -> FrozenState:
         """References to all frames."""
-        return FrozenRows(self._descriptor, tuple(piece.rows for piece in self._pieces))
+        pieces = tuple(self._pieces)
+        return FrozenRows(self._descriptor, lambda: [piece.left() for piece in pieces])
 
 
 class FrozenRows(FrozenState):
     """The waiting rows of one subtask as they were at a barrier."""
 
-    def __init__(self, descriptor: StateDescriptor, frames: Sequence[pl.DataFrame]) -> None:
+    def __init__(
+        self, descriptor: StateDescriptor, frames: Callable[[], Sequence[pl.DataFrame]]
+    ) -> None:
         self.descriptor = descriptor
         self._frames = frames
 
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group, keys, time, and then arrival."""
-        if not self._frames:
+        frames = self._frames()
+        if not frames:
             return pl.DataFrame(schema=table_schema(self.descriptor))
         keys = [KEY_GROUP, *self.descriptor.keys]
-        return pl.concat(self._frames).sort(*keys, EVENT_TIME, maintain_order=True)
+        return pl.concat(frames).sort(*keys, EVENT_TIME, maintain_order=True)
