@@ -240,7 +240,7 @@ class BoundMapState(MapState[K, V]):
         """The entries of the current key, made to be changed."""
         given = self._all()
         if not self._cells.is_changed:
-            given = dict(given)
+            given = given.copy()
             self._cells.put(given)
         return given
 

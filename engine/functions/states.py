@@ -11,7 +11,8 @@ Guarantee  each state is that of the current key, and is in every snapshot.
 Shapes   a value is a number, text, a boolean or a time; what a state gives has the type that it was
          declared with. Lists and maps that a state gives are copies. Maps are in order of their
          keys.
-Cost     a state is read and written once per key and batch, a list or a map as a whole.
+Cost     a state is read and written once per key and batch, a list as a whole; a map too, unless it
+         is large and on disk: then entry by entry, but as a whole by `items` and with a TTL.
 Errors   GraphError where a state is declared, FunctionError at the row that a value does not fit.
 """
 

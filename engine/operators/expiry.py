@@ -56,22 +56,35 @@ class Expiry:
         while ripe := self._agenda.take(time, _AT_ONCE):
             held = self._handle.get_many(ripe)
             left = {key: _left(self._declared, value, time) for key, value in held.items()}
-            self._handle.put_many({key: each for key, each in left.items() if each != held[key]})
+            self._handle.put_many(
+                {key: each for key, each in left.items() if each is not held[key]}
+            )
             self._note_all(left.items())
 
 
 def _left(declared: State, held: Any, time: Micros) -> Any:
-    """What a key still has at `time`; DELETED for nothing."""
+    """What a key still has at `time`: the same object if all; DELETED for nothing."""
     assert declared.ttl is not None
     after = declared.ttl.after
     match declared:
         case ListState():
-            left: Any = [item for item in held if item[-1] + after > time]
+            left = [item for item in held if item[-1] + after > time]
+            return held if len(left) == len(held) else left or DELETED
         case MapState():
-            left = {key: item for key, item in held.items() if item[-1] + after > time}
+            entries = held.items()
+            over = [key for key, item in entries if item[-1] + after <= time]
+            if len(over) == len(entries):
+                return DELETED
+            return _without(held, over) if over else held
         case _:
             return held if held[-1] + after > time else DELETED
-    return left or DELETED
+
+
+def _without(held: Any, keys: Iterable[Any]) -> Any:
+    left = held.copy()
+    for key in keys:
+        del left[key]
+    return left
 
 
 def _next_expiry(declared: State, held: Any) -> Micros:

@@ -81,8 +81,8 @@ class FrozenState(ABC):
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """The canonical table in parts, each of which fits into memory. Together they are sorted,
-        but for timers and waiting rows that are larger than memory: those come part by part in
-        order of time, each part sorted.
+        unless one key group does not fit; but for timers and waiting rows that are larger than
+        memory: those come part by part in order of time, each part sorted.
         """
         yield self.table()
 

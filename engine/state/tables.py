@@ -43,6 +43,11 @@ def table_of(descriptor: StateDescriptor, items: Iterable[tuple[Key, Any]]) -> p
             for (name, dtype), values in zip(schema.items(), columns, strict=True)
         ]
     )
+    return in_order(descriptor, table)
+
+
+def in_order(descriptor: StateDescriptor, table: pl.DataFrame) -> pl.DataFrame:
+    """Sort a table by key group, keys, and index or map key."""
     second = _SECOND_KEY.get(descriptor.kind)
     return table.sort(KEY_GROUP, *descriptor.keys, *([second] if second else []))
 

@@ -48,6 +48,7 @@ from engine.state.handles import (
     ValueHandle,
 )
 from engine.state.schema import table_schema
+from engine.state.tables import in_order
 
 Make = Callable[[KeyGroupRange], StateBackend]
 Model = dict[Key, Any]
@@ -177,7 +178,10 @@ def _check_values(make: Make, restore_with: Make, random: Random) -> None:
             tables = {each.descriptor.name: other.submit(each.table).result() for each in frozen}
         for each in again:
             parts, name = pl.concat(each.tables()), each.descriptor.name
-            _assert_equal(parts, tables[name], f"table of {name!r} in parts")
+            # A key group that is larger than memory comes in parts that are sorted by themselves.
+            _assert_equal(
+                in_order(each.descriptor, parts), tables[name], f"table of {name!r} in parts"
+            )
     for case in _CASES:
         name = case.descriptor.name
         if name in tables:

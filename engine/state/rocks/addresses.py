@@ -50,11 +50,12 @@ def ordered_key(key: Key) -> bytes:
     >>> ordered_key((1, "a", 2)) < ordered_key((1, "a", 10)) < ordered_key((1, "ab", 1))
     True
     """
-    address: bytes = key[0].to_bytes(2, "big") + b"".join(map(_ordered_column, key[1:]))
+    address: bytes = key[0].to_bytes(2, "big") + b"".join(map(ordered_column, key[1:]))
     return address
 
 
-def _ordered_column(value: Any) -> bytes:
+def ordered_column(value: Any) -> bytes:
+    """A value of a key or a map key in bytes that compare as such values do."""
     match _plain(value):
         case bool(truth):
             return b"\1" if truth else b"\0"

@@ -1,6 +1,7 @@
 """The RocksDB backend: all keyed state of one operator subtask on disk, larger than memory.
 
     values.py   what keys have           an entry per key
+    maps.py     maps of keys             an entry per key, or per map key of a large map
     runs.py     partials of windows      blocks of columns, by slice and key group
     rows.py     rows that wait           blocks of columns, by event time
     timers.py   timers                   an entry each, by time
@@ -27,6 +28,7 @@ from engine.state.contract import FrozenState, StateBackend, StateDescriptor, St
 from engine.state.held import MemoryHeld
 from engine.state.memory import owned_rows
 from engine.state.rocks.frames import RocksFrames
+from engine.state.rocks.maps import RocksMaps
 from engine.state.rocks.memory import ColumnMemory
 from engine.state.rocks.place import Place
 from engine.state.rocks.rows import RocksRows
@@ -83,6 +85,8 @@ class RocksBackend(StateBackend):
                 return RocksTimers(descriptor, place)
             case StateKind.ROWS:
                 return RocksRows(descriptor, place)
+            case StateKind.MAP:
+                return RocksMaps(descriptor, place)
             case StateKind.FRAMES:
                 return RocksFrames(descriptor, place)
             case StateKind.HELD:

@@ -3,8 +3,7 @@
     address = number of the state, key group, key columns     (bytes, in order of key group)
     entry   = the key as Python objects, and what it has      (pickled)
 
-Cost     a batch is one multi-get with sorted addresses and one WriteBatch. A list or map is one
-         entry.
+Cost     a batch is one multi-get with sorted addresses and one WriteBatch. A list is one entry.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -25,7 +24,7 @@ from engine.state.rocks.agenda import RocksAgenda
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
-from engine.state.tables import continued, items_of, table_of
+from engine.state.tables import continued, in_order, items_of, table_of
 
 _LOADED = 10_000
 """So many keys are written at once when a state is restored."""
@@ -35,6 +34,10 @@ _AGENDA = b"\xff"
 
 _GROWTH = 8
 """A Python object takes about so many times the bytes of its pickle."""
+
+
+Stored = tuple[bytes, Key, Any]
+"""An address, its key, and what it has."""
 
 
 class RocksValues(ValueHandle):
@@ -51,7 +54,7 @@ class RocksValues(ValueHandle):
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """One multi-get: sorted keys are read twice as fast."""
         found = self._store.get(sorted({self._address(key) for key in keys}))
-        return dict(_entry(value) for value in found if value is not None)
+        return dict(entry(value) for value in found if value is not None)
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """One WriteBatch."""
@@ -66,7 +69,7 @@ class RocksValues(ValueHandle):
 
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Everything, by key group."""
-        return (_entry(value) for _, value in self._store.view().items(self._prefix))
+        return (entry(value) for _, value in self._store.view().items(self._prefix))
 
     def agenda(self, grain: int) -> Agenda:
         """An agenda on disk."""
@@ -107,22 +110,41 @@ class FrozenRocksValues(PartedState):
         self._view = view
         self._prefix = prefix
         self._part_bytes = part_bytes
+        self._read_bytes = 0
+
+    def table(self) -> pl.DataFrame:
+        """The canonical table, whole."""
+        return in_order(self.descriptor, super().table())
 
     def tables(self) -> Iterator[pl.DataFrame]:
-        """The canonical table, some key groups at a time."""
-        held: list[bytes] = []
-        size_bytes = 0
-        stored = self._view.items(self._prefix)
-        for _, group in groupby(stored, key=lambda each: group_of(each[0], len(self._prefix))):
-            values = [value for _, value in group]
-            if held and (size_bytes + sum(map(len, values))) * _GROWTH > self._part_bytes:
-                yield table_of(self.descriptor, map(_entry, held))
-                held, size_bytes = [], 0
-            held += values
-            size_bytes += sum(map(len, values))
-        yield table_of(self.descriptor, map(_entry, held))
+        """The canonical table, some key groups at a time; or a part of one that is too large."""
+        held: list[tuple[Key, Any]] = []
+        size_bytes, last = 0, 0
+        # How much was read is how much comes out.
+        raw = self._counted(self._view.items(self._prefix))
+        for address, key, item in self._items(raw):
+            group = group_of(address, len(self._prefix))
+            size_bytes = self._read_bytes * _GROWTH
+            if size_bytes > self._part_bytes and (
+                group != last or size_bytes > 2 * self._part_bytes
+            ):
+                yield table_of(self.descriptor, held)
+                held, self._read_bytes = [], 0
+            held.append((key, item))
+            last = group
+        yield table_of(self.descriptor, held)
+
+    def _items(self, stored: Iterable[tuple[bytes, bytes]]) -> Iterator[Stored]:
+        """What is stored, in order of addresses."""
+        return ((address, *entry(raw)) for address, raw in stored)
+
+    def _counted(self, stored: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        for address, raw in stored:
+            self._read_bytes += len(raw)
+            yield address, raw
 
 
-def _entry(raw: bytes) -> tuple[Key, Any]:
-    entry: tuple[Key, Any] = pickle.loads(raw)  # noqa: S301  we wrote it
-    return entry
+def entry(raw: bytes) -> tuple[Any, Any]:
+    """What was stored: a key, and what it has."""
+    found: tuple[Any, Any] = pickle.loads(raw)  # noqa: S301  we wrote it
+    return found

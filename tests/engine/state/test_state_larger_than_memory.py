@@ -18,7 +18,7 @@ from engine.errors import ConfigError, StateError
 from engine.keygroups import KeyGroupRange, key_groups
 from engine.operators.window_aggregate import WindowAggregate
 from engine.state.budget import Budget, budget_of, parse_size
-from engine.state.contract import SLICE_END, TIME, StateDescriptor, StateKind
+from engine.state.contract import MAP_KEY, SLICE_END, TIME, StateDescriptor, StateKind
 from engine.state.memory import MemoryBackend
 from engine.state.rocks import RocksBackend
 from engine.testing.harness import OperatorHarness
@@ -130,6 +130,40 @@ def test_only_the_next_timers_are_in_memory(tmp_path):
         handle.remove(*timer)
         found.append(timer[0])
     assert found == sorted(times)
+    backend.close()
+
+
+MAPS = StateDescriptor(
+    "maps", StateKind.MAP, {"k": pl.Int64()}, {MAP_KEY: pl.Int64(), "value": pl.String()}
+)
+
+
+def test_a_large_map_is_read_and_written_entry_by_entry(tmp_path):
+    backend = RocksBackend(ALL, tmp_path, EIGHT)
+    handle = backend.state(MAPS)
+    handle.put_many({(1, 1): dict.fromkeys(range(5000), "x" * 100), (1, 2): {7: "y"}})
+    before = backend.memory_bytes
+    for _ in range(10):
+        held = handle.get_many([(1, 1), (1, 2)])
+        large, small = held[1, 1].copy(), held[1, 2].copy()
+        assert large[4_999][:1] == "x"
+        large[4_999], large[9_000], small[8] = "xyz", "new", "z"
+        del large[3]
+        assert 3 not in large
+        handle.put_many({(1, 1): large, (1, 2): small})
+    assert backend.memory_bytes - before < 20_000
+    assert isinstance(small, dict)
+    [frozen] = backend.freeze()
+    wanted = dict.fromkeys(range(5000), "x" * 100) | {4_999: "xyz", 9_000: "new"}
+    del wanted[3]
+    assert handle.get_many([(1, 1)]) == {(1, 1): wanted}
+    handle.put_many({(1, 1): {1: "small again"}})
+    assert dict(handle.items()) == {(1, 1): {1: "small again"}, (1, 2): {7: "y", 8: "z"}}
+    assert frozen.table().rows() == [
+        *((1, 1, *at) for at in wanted.items()),
+        (1, 2, 7, "y"),
+        (1, 2, 8, "z"),
+    ]
     backend.close()
 
 

@@ -1,0 +1,211 @@
+"""Maps on disk: a small one is one entry, a large one an entry per map key.
+
+    key ──▶ (key, {map key: item})                small: read with the batch, written whole
+    key ──▶ (key, None), and behind it            large: read and written map key by map key
+            key, map key ──▶ (map key, item)
+
+Cost     a large map costs a read per map key that a batch asks for, and a write per map key that it
+         changes, whatever its size. Whoever asks for all entries reads all. It stays large until
+         it is cleared.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+import polars as pl
+from rocksdict import WriteBatch
+
+from engine.state.contract import FrozenState, StateDescriptor
+from engine.state.handles import DELETED, Key
+from engine.state.rocks.addresses import ordered_column
+from engine.state.rocks.place import Place
+from engine.state.rocks.store import Store
+from engine.state.rocks.values import FrozenRocksValues, RocksValues, Stored, entry
+from engine.state.tables import items_of
+
+_ENTRY, _BEHIND = b"\1", b"\2"
+"""Entries of a large map lie between these behind its key's own address."""
+
+_INLINE = 64
+"""A map of so many entries is small."""
+
+_ENTRY_BYTES = 64
+_LOADED = 1_000
+_MISSING: Any = object()
+
+
+class LargeMap(MutableMapping[Any, Any]):
+    """The entries of one key, read as they are asked for; changes stay here until they are put."""
+
+    def __init__(self, store: Store, base: bytes) -> None:
+        self._store = store
+        self._base = base + _ENTRY
+        self._read: dict[Any, Any] = {}
+        self.changes: dict[Any, Any] = {}
+
+    def copy(self) -> LargeMap:
+        """A map of its own, with the same entries."""
+        copied = LargeMap(self._store, self._base[:-1])
+        copied._read, copied.changes = self._read, dict(self.changes)
+        return copied
+
+    def __getitem__(self, at: Any) -> Any:
+        found = self.changes.get(at, _MISSING)
+        if found is _MISSING:
+            if at not in self._read:
+                [raw] = self._store.get([self._base + ordered_column(at)])
+                self._read[at] = DELETED if raw is None else entry(raw)[1]
+            found = self._read[at]
+        if found is DELETED:
+            raise KeyError(at)
+        return found
+
+    def __setitem__(self, at: Any, item: Any) -> None:
+        self.changes[at] = item
+
+    def __delitem__(self, at: Any) -> None:
+        self.changes[at] = DELETED
+
+    def scan(self) -> Iterator[tuple[Any, Any]]:
+        """All entries, in one go."""
+        for _, raw in self._store.view().items(self._base):
+            at, item = entry(raw)
+            if at not in self.changes:
+                yield at, item
+        yield from ((at, item) for at, item in self.changes.items() if item is not DELETED)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (at for at, _ in self.scan())
+
+    def items(self) -> Any:
+        """All entries."""
+        return dict(self.scan()).items()
+
+    def values(self) -> Any:
+        """The items of all entries."""
+        return dict(self.scan()).values()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.scan())
+
+    def __bool__(self) -> bool:
+        # Nobody counts a large map to see whether it has become empty.
+        return True
+
+    def puts(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """What has to be written; None for what has to be deleted."""
+        for at, item in self.changes.items():
+            content = None if item is DELETED else pickle.dumps((at, item), pickle.HIGHEST_PROTOCOL)
+            yield self._base + ordered_column(at), content
+
+
+class RocksMaps(RocksValues):
+    """What each key has in one map state: a dict, or a `LargeMap`."""
+
+    def __init__(self, descriptor: StateDescriptor, place: Place) -> None:
+        super().__init__(descriptor, place)
+        self._inline = max(1, min(_INLINE, place.budget.block_bytes // _ENTRY_BYTES))
+        self._known: dict[Key, bool] = {}
+        """Whether keys of the last read are large: what a turn writes it has read before."""
+
+    def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+        """One multi-get; large maps are read later."""
+        asked = list(keys)
+        found = super().get_many(asked)
+        self._known = {key: key in found and found[key] is None for key in asked}
+        return {key: self._large(key) if held is None else held for key, held in found.items()}
+
+    def put_many(self, values: Mapping[Key, Any]) -> None:
+        """One WriteBatch, of what has changed in large maps."""
+        unknown = [key for key in values if key not in self._known]
+        if unknown:
+            read = self._known
+            self.get_many(unknown)
+            self._known |= read
+        batch = WriteBatch(raw_mode=True)
+        for key, held in values.items():
+            self._put(key, held, batch)
+        self._store.write(batch)
+
+    def _put(self, key: Key, held: Any, batch: WriteBatch) -> None:
+        address = self._address(key)
+        if isinstance(held, LargeMap):
+            for at, content in held.puts():
+                if content is None:
+                    batch.delete(at)
+                else:
+                    batch.put(at, content)
+            return
+        if self._known[key]:
+            batch.delete_range(address + _ENTRY, address + _BEHIND)
+        if held is DELETED:
+            batch.delete(address)
+        elif len(held) <= self._inline:
+            batch.put(address, pickle.dumps((key, held), pickle.HIGHEST_PROTOCOL))
+        else:
+            batch.put(address, pickle.dumps((key, None), pickle.HIGHEST_PROTOCOL))
+            large = self._large(key)
+            large.changes = dict(held)
+            for at, content in large.puts():
+                batch.put(at, content)
+        self._known[key] = held is not DELETED and len(held) > self._inline
+
+    def _large(self, key: Key) -> LargeMap:
+        return LargeMap(self._store, self._address(key))
+
+    def items(self) -> Iterator[tuple[Key, Any]]:
+        """Everything, by key group."""
+        for address, key, held in _walk(self._store.view().items(self._prefix)):
+            if not isinstance(held, _Entry):
+                yield key, LargeMap(self._store, address) if held is None else held
+
+    def load(self, table: pl.DataFrame) -> None:
+        """Add rows of a canonical table, or of a part of one."""
+        items = items_of(self.descriptor, table)
+        while chunk := dict(islice(items, _LOADED)):
+            for key, before in self.get_many(chunk).items():
+                # A part may begin within a key.
+                joined = before.copy()
+                joined.update(chunk[key])
+                chunk[key] = joined
+            self.put_many(chunk)
+
+    def freeze(self) -> FrozenState:
+        """A view of the database."""
+        view = self._store.view()
+        return FrozenRocksMaps(self.descriptor, view, self._prefix, self._part_bytes)
+
+
+class FrozenRocksMaps(FrozenRocksValues):
+    """One map state as it was at a barrier."""
+
+    def _items(self, stored: Iterable[tuple[bytes, bytes]]) -> Iterator[Stored]:
+        for address, key, held in _walk(stored):
+            if isinstance(held, _Entry):
+                yield address, key, {held.at: held.item}
+            elif held is not None:
+                yield address, key, held
+
+
+class _Entry(NamedTuple):
+    """One entry of a large map."""
+
+    at: Any
+    item: Any
+
+
+def _walk(stored: Iterable[tuple[bytes, bytes]]) -> Iterator[Stored]:
+    """(address, key, what it has): a dict, or None and after it the entries of a large map."""
+    large: bytes | None = None
+    key: Key = ()
+    for address, raw in stored:
+        if large is not None and address.startswith(large):
+            yield address, key, _Entry(*entry(raw))
+            continue
+        key, held = entry(raw)
+        large = address + _ENTRY if held is None else None
+        yield address, key, held
