@@ -44,7 +44,9 @@ class MemoryFrames(FramesHandle):
             held = self._frames.get(key, ())
             for frame in frames:
                 if frame.height:
-                    held = _compacted((*held, frame.select(self._columns)))
+                    # Asking is cheap, selecting is not, and there may be thousands of small frames.
+                    fits = frame.columns == self._columns
+                    held = _compacted((*held, frame if fits else frame.select(self._columns)))
             if held:
                 self._frames[key] = held
 

@@ -77,6 +77,11 @@ class Purging(Trigger):
         self.trigger.clear(ctx)
 
     @property
+    def awaits_end(self) -> bool:
+        """As the other."""
+        return self.trigger.awaits_end
+
+    @property
     def needs_event_time(self) -> bool:
         """As the other."""
         return self.trigger.needs_event_time

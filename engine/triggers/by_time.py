@@ -46,6 +46,11 @@ class EventTime(Trigger):
         """Wait no longer."""
         ctx.delete_event_time_timer(ctx.end)
 
+    @property
+    def awaits_end(self) -> bool:
+        """That is all it does."""
+        return True
+
     def __str__(self) -> str:
         return "event time"
 

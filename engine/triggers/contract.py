@@ -38,15 +38,11 @@ class TriggerResult(Enum):
     """Drop the rows; the window and the trigger's states stay."""
     FIRE_AND_PURGE = (True, True)
 
-    @property
-    def fires(self) -> bool:
+    def __init__(self, fires: bool, purges: bool) -> None:
+        self.fires = fires
         """Whether a result is given."""
-        return self.value[0]
-
-    @property
-    def purges(self) -> bool:
+        self.purges = purges
         """Whether the rows are dropped."""
-        return self.value[1]
 
 
 class TriggerEffects(Protocol):
@@ -162,6 +158,13 @@ class Trigger(ABC):
         Returns how many rows were taken, and what is to happen after the last of those.
         """
         return 1, self.on_element(row, ctx)
+
+    @property
+    def awaits_end(self) -> bool:
+        """Whether rows before the end of a window do nothing but make it fire at its end: then
+        sessions may grow by many rows at once.
+        """
+        return False
 
     @property
     def needs_event_time(self) -> bool:

@@ -85,16 +85,20 @@ def _ordered(rows: pl.DataFrame, units: Sequence[str]) -> pl.DataFrame:
     if TURN not in rows.columns:
         return rows.sort(units, maintain_order=True)
     order = [*units, TURN, EVENT_TIME]
-    if rows.select(order).is_duplicated().any():
-        order += [name for name in rows.columns if name not in order]
-    return rows.sort(order)
+    ordered = rows.sort(order)
+    if _begins(ordered.select(order)).all():
+        return ordered
+    return rows.sort([*order, *(name for name in rows.columns if name not in order)])
+
+
+def _begins(rows: pl.DataFrame) -> pl.Series:
+    """Whether each row differs from the one before it."""
+    before = (pl.col(name).ne_missing(pl.col(name).shift()) for name in rows.columns)
+    return rows.select(pl.any_horizontal(before)).to_series()
 
 
 def _spans(units: pl.DataFrame) -> dict[Key, tuple[int, int]]:
-    begins = pl.any_horizontal(
-        pl.col(name).ne_missing(pl.col(name).shift()) for name in units.columns
-    )
-    starts = np.flatnonzero(units.select(begins).to_series().to_numpy())
+    starts = np.flatnonzero(_begins(units).to_numpy())
     ends = [*starts[1:].tolist(), units.height]
     found = units[starts].rows()
     return {key: span for key, *span in zip(found, starts.tolist(), ends, strict=True)}  # type: ignore[misc]

@@ -15,14 +15,13 @@ from typing import Any, cast
 
 import polars as pl
 
-from engine.elements import EVENT_TIME, MIN_TIME
 from engine.errors import FunctionError, UserError
 from engine.evictors import Evictor
 from engine.operators.contract import Context
 from engine.operators.expressions import raised
 from engine.operators.rows import columns_of, rows_of
 from engine.operators.window_rows.assign import BOUNDS
-from engine.operators.window_rows.folds import Fold, Folding
+from engine.operators.window_rows.folds import Fold, Folding, times_of
 from engine.state.contract import ROW_INDEX, StateDescriptor, StateKind
 from engine.state.handles import DELETED, FramesHandle, Key, ValueHandle
 from engine.state.values import check_value_type
@@ -217,15 +216,17 @@ class _FoldsTurn(ContentsTurn):
         self._handle = handle
         # Rows one by one: that is what the author's function takes.
         self._rows = list(rows_of(columns_of(fold.seen(rows))))
+        self._times = times_of(rows)
         self._held: dict[Key, Folding | None] = {
-            pane: (item[0], item[1:]) for pane, item in handle.get_many(panes).items()
+            pane: (item[0], dict(zip(fold.columns, item[1:], strict=True)))
+            for pane, item in handle.get_many(panes).items()
         }
         self._changed: set[Key] = set()
 
     def add(self, pane: Key, lo: int, hi: int) -> None:
         held = self._held.get(pane)
-        for row in self._rows[lo:hi]:
-            held = self._fold.added(held, row, row.get(EVENT_TIME, MIN_TIME))
+        for at in range(lo, hi):
+            held = self._fold.added(held, self._rows[at], self._times[at])
         self._put(pane, held)
 
     def fire(self, pane: Key) -> Folding | None:
@@ -249,4 +250,4 @@ class _FoldsTurn(ContentsTurn):
 
     def _item(self, pane: Key) -> Any:
         held = self._held[pane]
-        return DELETED if held is None else (held[0], *held[1])
+        return DELETED if held is None else (held[0], *held[1].values())

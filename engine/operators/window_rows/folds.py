@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import polars as pl
 
 from engine.aggregates import AggregateFunction
-from engine.elements import EVENT_TIME
+from engine.elements import EVENT_TIME, MIN_TIME
 from engine.errors import FunctionError, UserError
 from engine.operators.expressions import raised, shortened
 from engine.state.schema import as_type
@@ -27,7 +27,7 @@ from engine.state.values import storing
 Row = Mapping[str, Any]
 Schema = Mapping[str, pl.DataType]
 
-Folding = tuple[int, tuple[Any, ...]]
+Folding = tuple[int, dict[str, Any]]
 """The latest event time, and the fields of an accumulator, as a snapshot gives them back."""
 
 
@@ -68,7 +68,11 @@ class Fold(ABC):
             msg = f"{self.step} {raised(error)}: given {shown}; fix the function"
             raise FunctionError(msg) from error
 
-    def stored(self, fields: Any) -> tuple[Any, ...]:
+    @cached_property
+    def _storing(self) -> Mapping[str, Callable[[Any], Any]]:
+        return {name: storing(dtype) for name, dtype in self.columns.items()}
+
+    def stored(self, fields: Any) -> dict[str, Any]:
         """The fields, as a snapshot would give them back. Raises FunctionError."""
         if not isinstance(fields, Mapping) or not fields.keys() <= self.columns.keys():
             msg = (
@@ -76,19 +80,15 @@ class Fold(ABC):
                 f"{', '.join(self.columns)}; give a dict of them"
             )
             raise FunctionError(msg)
-        return tuple(self._value(name, fields.get(name)) for name in self.columns)
-
-    def _value(self, name: str, value: Any) -> Any:
-        dtype = self.columns[name]
+        name, made = "", {}
         try:
-            return storing(dtype)(value)
+            for name, store in self._storing.items():
+                made[name] = store(fields.get(name))
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-            msg = f"{self.step} gave {name} = {shortened(value)}, which is not {dtype}; convert it"
+            given = f"{name} = {shortened(fields.get(name))}"
+            msg = f"{self.step} gave {given}, which is not {self.columns[name]}; convert it"
             raise FunctionError(msg) from error
-
-    def fields(self, held: Folding) -> dict[str, Any]:
-        """The fields by name."""
-        return dict(zip(self.columns, held[1], strict=True))
+        return made
 
 
 class Reduced(Fold):
@@ -106,24 +106,22 @@ class Reduced(Fold):
 
     def seen(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows without their keys, which are the same for all."""
-        times = [EVENT_TIME] if EVENT_TIME in rows.columns else []
-        return rows.select([*self.columns, *times])
+        return rows.select(list(self.columns))
 
     def added(self, held: Folding | None, row: Row, time: int) -> Folding:
         """The first row, or a new one of both."""
-        own = {name: row[name] for name in self.columns}
         if held is None:
-            return time, self.stored(own)
-        made = self.call(self.function, self.fields(held), own)
+            return time, dict(row)
+        made = self.call(self.function, held[1], row)
         return max(held[0], time), self.stored(made)
 
     def merged(self, held: Sequence[Folding]) -> Folding:
         """One row of several."""
-        return reduce(lambda one, other: self.added(one, self.fields(other), other[0]), held)
+        return reduce(lambda one, other: self.added(one, other[1], other[0]), held)
 
     def result(self, held: Folding) -> Row:
         """The row."""
-        return self.fields(held)
+        return held[1]
 
 
 class Aggregated(Fold):
@@ -138,7 +136,7 @@ class Aggregated(Fold):
 
     def added(self, held: Folding | None, row: Row, time: int) -> Folding:
         """With one row more."""
-        fields = self.call(self.function.create) if held is None else self.fields(held)
+        fields = self.call(self.function.create) if held is None else held[1]
         made = self.call(self.function.add, fields, row)
         return time if held is None else max(held[0], time), self.stored(made)
 
@@ -146,14 +144,14 @@ class Aggregated(Fold):
         """One accumulator of several."""
 
         def both(one: Folding, other: Folding) -> Folding:
-            made = self.call(self.function.merge, self.fields(one), self.fields(other))
+            made = self.call(self.function.merge, one[1], other[1])
             return max(one[0], other[0]), self.stored(made)
 
         return reduce(both, held)
 
     def result(self, held: Folding) -> Row:
         """The columns of the result."""
-        made = self.call(self.function.result, self.fields(held))
+        made = self.call(self.function.result, dict(held[1]))
         if isinstance(made, Mapping):
             unknown = [name for name in made if name not in self.result_types]
             if not unknown:
@@ -167,3 +165,11 @@ class Aggregated(Fold):
             msg = f"{self.step} gave {shortened(made)}; give a dict of its columns"
             raise FunctionError(msg)
         return {next(iter(self.result_types)): made}
+
+
+def times_of(rows: pl.DataFrame) -> Sequence[int]:
+    """The event times of rows; without event time all have the same."""
+    if EVENT_TIME not in rows.columns:
+        return [MIN_TIME] * rows.height
+    times: list[int] = rows.get_column(EVENT_TIME).to_list()
+    return times

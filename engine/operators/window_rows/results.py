@@ -27,7 +27,7 @@ from engine.operators.partial_aggregate import aggregated
 from engine.operators.rows import columns_of, rows_of
 from engine.operators.window_aggregate import WINDOW_END, WINDOW_START
 from engine.operators.window_rows.contents import RowContents
-from engine.operators.window_rows.folds import Fold, Folding
+from engine.operators.window_rows.folds import Fold, Folding, times_of
 from engine.operators.window_rows.turn import Firing
 from engine.windows import Global
 
@@ -80,12 +80,9 @@ class Aggregates(Results):
 
     def of(self, firings: Sequence[Firing]) -> tuple[pl.DataFrame, Sequence[int] | None]:
         """One group per firing."""
-        heights = [sum(frame.height for frame in firing.content) for firing in firings]
-        number = np.repeat(np.arange(len(firings)), heights)
-        rows = pl.concat(frame for firing in firings for frame in firing.content)
-        keys = _keys(firings, self.contents.keys)[number]
-        whole = pl.DataFrame([*keys, *rows])
-        partial = aggregated(self.partials, whole, pl.Series(_NUMBER, number), (), ())
+        rows, heights = _rows(firings, self.contents)
+        number = pl.Series(_NUMBER, np.repeat(np.arange(len(firings)), heights))
+        partial = aggregated(self.partials, rows, number, (), ())
         return pl.DataFrame(self.partials.results(partial.sort(_NUMBER))), None
 
     def latest(self, firing: Firing) -> int:
@@ -106,11 +103,15 @@ class Applied(Results):
 
     def of(self, firings: Sequence[Firing]) -> tuple[pl.DataFrame, Sequence[int] | None]:
         """One call per firing."""
-        made = [self._called(firing) for firing in firings]
+        rows, heights = _rows(firings, self.contents)
+        ends = np.cumsum(heights)
+        made = [
+            self._called(firing, rows.slice(end - height, height))
+            for firing, end, height in zip(firings, ends.tolist(), heights, strict=True)
+        ]
         return pl.concat(made), [frame.height for frame in made]
 
-    def _called(self, firing: Firing) -> pl.DataFrame:
-        whole = self.contents.whole(firing.content, firing.pane)
+    def _called(self, firing: Firing, whole: pl.DataFrame) -> pl.DataFrame:
         try:
             made = self.function(whole, _context(firing))
         except UserError:
@@ -122,11 +123,7 @@ class Applied(Results):
             )
             raise FunctionError(msg) from error
         given = dict(made.schema) if isinstance(made, pl.DataFrame) else made
-        if (
-            not isinstance(given, dict)
-            or {**self.types, **given} != self.types
-            or len(given) != len(self.types)
-        ):
+        if given != self.types:
             msg = (
                 f"apply {self.text!r} returned other columns than it promised: got {given!r}, "
                 f"promised {self.types}; pass schema=…"
@@ -163,8 +160,9 @@ class Folded(Results):
             return held
         made: Folding | None = None
         whole = self.contents.whole(firing.content, firing.pane)
-        for row in rows_of(columns_of(self.fold.seen(whole))):  # as `FoldContents` does
-            made = self.fold.added(made, row, row.get(EVENT_TIME, MIN_TIME))
+        rows = rows_of(columns_of(self.fold.seen(whole)))
+        for row, time in zip(rows, times_of(whole), strict=True):  # as `FoldContents` does
+            made = self.fold.added(made, row, time)
         assert made is not None
         return made
 
@@ -231,6 +229,15 @@ def _context(firing: Firing) -> WindowContext:
     if end == MAX_TIME:
         return WindowContext(tuple(key), None, None, firing.at)
     return WindowContext(tuple(key), start, end, firing.at)
+
+
+def _rows(firings: Sequence[Firing], contents: RowContents) -> tuple[pl.DataFrame, Sequence[int]]:
+    """The rows of all firings with all columns of the stream, and how many each has."""
+    heights = [sum(frame.height for frame in firing.content) for firing in firings]
+    rows = pl.concat((frame for firing in firings for frame in firing.content), rechunk=True)
+    keys = _keys(firings, contents.keys)[np.repeat(np.arange(len(firings)), heights)]
+    columns = {column.name: column for column in (*rows, *keys)}
+    return pl.DataFrame([columns[name] for name in contents.schema]), heights
 
 
 def _keys(firings: Sequence[Firing], keys: Schema) -> pl.DataFrame:

@@ -4,8 +4,9 @@
     a row                       [11 ········ 21)               gap 10: it meets both
     becomes         [0 ····························· 31)
 
-Order    rows of a key are played one at a time: each may move the bounds of its window, and its
-         window is another pane then. A row joins sessions that are not over at its turn.
+Order    rows of a key are played one at a time: each may move the bounds of its window, which is
+         another pane then. A row joins sessions that are not over at its turn. When the trigger
+         only awaits the end, as many rows are played at once as a session grows by.
 Source   Akidau et al., The Dataflow Model, VLDB 2015, section 2.2.1; Flink's merging windows.
 """
 
@@ -41,29 +42,52 @@ class SessionTurn(WindowTurn):
         self._sessions = {key: dict(open_) for key, open_ in sessions.items()}
 
     def _take_next(self, unit: Key, at: int, limit: int) -> int:
-        return self._take(
-            self._joined(unit, int(self._times[at]), int(self._turns[at])), at, at + 1
-        )
+        start, end = time, stop = self._alone(at)
+        open_ = self._sessions.setdefault(unit, {})
+        met = sorted((s, e) for s, e in open_.items() if s < stop and time < e)
+        if met:
+            start, end = min(start, met[0][0]), max(end, *(e for _, e in met))
+        after = at + 1
+        if self._setup.trigger.awaits_end:
+            others = [each for each in open_.items() if each not in met]
+            after, start, end = self._grown(after, limit, (start, end), others)
+        self._join(unit, met, (start, end), at)
+        return self._take((*unit, start, end), at, after)
 
-    def _joined(self, key: Key, time: int, turn: int) -> Key:
-        """The session that a row belongs to, made of those that it joins."""
+    def _alone(self, at: int) -> tuple[int, int]:
+        """The session that a row would be by itself."""
         window = self._setup.window
         assert isinstance(window, Session)
-        open_ = self._sessions.setdefault(key, {})
-        stop = time + window.gap
-        met = sorted((start, end) for start, end in open_.items() if start < stop and time < end)
-        bounds = min([time, *(s for s, _ in met)]), max([stop, *(e for _, e in met)])
-        pane = (*key, *bounds)
+        time = int(self._times[at])
+        return time, time + window.gap
+
+    def _grown(
+        self, at: int, limit: int, bounds: tuple[int, int], others: Sequence[tuple[int, int]]
+    ) -> tuple[int, int, int]:
+        """The row after those that join a session before it ends, and its bounds by then."""
+        start, end = bounds
+        while at < limit and self._turns[at] < end:
+            time, stop = self._alone(at)
+            if time >= end or stop <= start or any(s < stop and time < e for s, e in others):
+                break
+            start, end = min(start, time), max(end, stop)
+            at += 1
+        return at, start, end
+
+    def _join(
+        self, key: Key, met: Sequence[tuple[int, int]], bounds: tuple[int, int], at: int
+    ) -> None:
+        """Put a session in place of those that rows join to it."""
+        open_, pane = self._sessions[key], (*key, *bounds)
         if met != [bounds]:
             for start, _ in met:
                 del open_[start]
             open_[bounds[0]] = bounds[1]
             if met:
-                self._merge(pane, [(*key, *each) for each in met], time, turn)
-        return pane
+                self._merge(pane, [(*key, *each) for each in met], at)
 
-    def _merge(self, pane: Key, parts: Sequence[Key], time: int, turn: int) -> None:
-        self._reached = turn
+    def _merge(self, pane: Key, parts: Sequence[Key], at: int) -> None:
+        time, self._reached = int(self._times[at]), int(self._turns[at])
         self._contents.merge(pane, parts)
         self._live(pane)
         self._begin(pane, Micros(time))
