@@ -77,10 +77,10 @@ def main() -> None:
     trades = env.source(FrameSource(TRADES), uid="trades", watermarks=times).key_by("share")
     always = trades.window(windows.global_())
 
-    lots = always.trigger(triggers.purging(triggers.count(3))).reduce(dearest, uid="lots")
+    lots = trades.count_window(3).reduce(dearest, uid="lots")
     lots.sink(PrintSink("lots"), uid="print-lots")
 
-    three = always.trigger(triggers.count(1)).evictor(evictors.count(3))
+    three = always.trigger(triggers.count(1)).evictor(evictors.count(3))  # count_window(3, 1)
     average = three.agg(average=agg.mean("price"), uid="average")
     average.sink(PrintSink("average"), uid="print-average")
 

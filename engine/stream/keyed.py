@@ -8,6 +8,7 @@ from typing import overload
 
 import polars as pl
 
+from engine import evictors, triggers
 from engine.durations import parse_duration
 from engine.elements import EVENT_TIME
 from engine.errors import GraphError
@@ -54,6 +55,17 @@ class KeyedStream(KeyedJoins):
             )
             raise GraphError(msg)
         return WindowedStream(self, window)
+
+    def count_window(self, size: int, slide: int | None = None) -> WindowedStream:
+        """Gather each `size` rows of a key; or at each `slide` rows the last `size`.
+
+        In order of event time; on a stream without it as they come, which is exempt from the law of
+        the same output. Rows that do not fill a window at the end of input are left out.
+        """
+        window = self.window(Global())
+        if slide is None:
+            return window.trigger(triggers.purging(triggers.count(size)))
+        return window.trigger(triggers.count(slide)).evictor(evictors.count(size))
 
     @overload
     def connect(self, other: KeyedStream) -> ConnectedStreams: ...

@@ -184,6 +184,19 @@ def test_a_processing_time_trigger_fires_when_the_clock_passes_the_end():
     assert results(job) == [[1]]
 
 
+@pytest.mark.parametrize(
+    ("window", "found"),
+    [
+        (lambda stream: stream.count_window(2), [[0, 1], [2, 3]]),
+        (lambda stream: stream.count_window(3, slide=2), [[0, 1], [1, 2, 3]]),
+    ],
+)
+def test_a_count_window_gathers_rows_by_their_number(window, found):
+    listed = window(keyed()).agg(values=agg.collect("n"))
+    results, _ = play(operator_of(listed), [("a", n, n) for n in range(5)])
+    assert [row["values"] for row in results] == found
+
+
 def untimed():
     source = MemorySource({"x": pl.DataFrame(schema={"key": pl.String, "n": pl.Int64})})
     return hw.Environment("test").source(source).key_by("key")
