@@ -28,6 +28,7 @@ from typing import IO, Literal, cast, get_args
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from engine.connectors.contract import Json, Polled, Source, SplitReader
 from engine.elements import Micros
@@ -171,16 +172,18 @@ class LineReader(SplitReader):
         """Read on until the block holds so many lines, or the rest of the file."""
         if self._complete or len(self._ends) - self._next >= lines:
             return
-        parts, found = [self._block[self._start_of(self._next) :]], len(self._ends) - self._next
+        begin = self._start_of(self._next)
+        parts, ends = [self._block[begin:]], [self._ends[self._next :] - begin]
+        size, found = len(parts[0]), len(ends[0])
         while found < lines and not self._complete:
             with self._reported():
                 parts.append(self._file.read(BLOCK_BYTES))
-            found += parts[-1].count(b"\n")
+            ends.append(size + 1 + _newlines(parts[-1]))
+            size, found = size + len(parts[-1]), found + len(ends[-1])
             self._complete = not parts[-1]
-        self._block, self._next = b"".join(parts), 0
-        ends = np.flatnonzero(np.frombuffer(self._block, dtype=np.uint8) == ord("\n")) + 1
-        has_rest = self._complete and len(self._block) > (ends[-1] if len(ends) else 0)
-        self._ends = np.append(ends, len(self._block)) if has_rest else ends
+        self._block, self._next, self._ends = b"".join(parts), 0, np.concatenate(ends)
+        if self._complete and size > self._start_of(found):
+            self._ends = np.append(self._ends, size)
 
     def _rows(self, lines: bytes) -> tuple[pl.DataFrame, int]:
         """All rows of these lines, and how many lines were left out. Raises DataError."""
@@ -228,6 +231,10 @@ class LineReader(SplitReader):
         except (OSError, EOFError) as error:
             msg = f"file cannot be read: {self._path}: {error}; check that it is there and whole"
             raise SourceError(msg) from error
+
+
+def _newlines(block: bytes) -> NDArray[np.int64]:
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
 
 
 def _opened(path: Path) -> IO[bytes]:
