@@ -39,6 +39,7 @@ class Result:
     ratio: float
     """Rows/s as a part of the baseline's."""
     goal: int
+    note: str = ""
 
     @property
     def rows_per_second(self) -> float:
@@ -87,6 +88,7 @@ def measured(workload: Workload, scale: float, base: Result) -> Result:
         found.checkpoints,
         ratio,
         workload.goal,
+        found.note,
     )
 
 
@@ -105,6 +107,7 @@ def line(result: Result) -> str:
     return (
         f"{result.name:34}{result.rows_per_second:>12,.0f}{goal:>12}{result.ratio:>7.2f}"
         f"{result.seconds:>9.2f}{result.cpu_s:>8.2f}{result.peak_mib:>10.0f}{completed:>13}"
+        f"  {result.note}"
     )
 
 

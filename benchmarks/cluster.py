@@ -35,6 +35,8 @@ class Run:
     cpu_s: float
     peak_mib: float
     checkpoints: int
+    note: str
+    """What the check says."""
 
 
 class Usage:
@@ -85,7 +87,7 @@ def run(
     *,
     parallelism: int,
     max_rows: int,
-    check: Callable[[Path], None],
+    check: Callable[[Path], str],
 ) -> Run:
     """Run a job file that takes `--output`, from upload to FINISHED, and check what it wrote."""
     with tempfile.TemporaryDirectory(prefix="hw-bench-") as folder:
@@ -103,8 +105,8 @@ def run(
                 job_id = client.run(RunRequest(Program(artifact, arguments, parallelism)))
                 seconds = _finished(client, job_id)
             completed = client.checkpoints(job_id).counts.completed
-        check(output)
-    return Run(seconds, usage.cpu_s(parallelism), usage.peak_bytes / 2**20, completed)
+        note = check(output)
+    return Run(seconds, usage.cpu_s(parallelism), usage.peak_bytes / 2**20, completed, note)
 
 
 def _idle(cluster: LocalCluster) -> bool:

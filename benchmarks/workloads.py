@@ -13,6 +13,8 @@ from pathlib import Path
 
 import polars as pl
 
+from benchmarks.latency import delays
+
 BATCH = 65_536
 SMALL_BATCH = 8_192
 
@@ -24,8 +26,8 @@ class Workload:
     name: str
     job: str
     rows: int
-    check: Callable[[Path, int], None]
-    """(folder of the output, rows) -> exits when the output is wrong."""
+    check: Callable[[Path, int], str]
+    """(folder of the output, rows) -> a note for the table; exits when the output is wrong."""
     arguments: tuple[str, ...] = ()
     parallelism: int = 1
     max_rows: int = BATCH
@@ -33,12 +35,18 @@ class Workload:
     """Rows/s to reach on two cores that do nothing else."""
 
 
-def counts_every_row(output: Path, rows: int, times: int = 1) -> None:
+def counts_every_row(output: Path, rows: int, times: int = 1) -> str:
     """The column `n` of the results counts every row once, or some times."""
     rows *= times
     counted = sum(pl.read_parquet(file)["n"].sum() for file in output.glob("[!.]*.parquet"))
     if counted != rows:
         sys.exit(f"the output is wrong: it counts {counted:,} of {rows:,} rows")
+    return ""
+
+
+def tells_delays(output: Path, rows: int) -> str:
+    """How long after the end of their window results came, beside the counts."""
+    return counts_every_row(output, rows) + delays(output)
 
 
 def sums(
@@ -70,6 +78,12 @@ def kind(window: str, name: str, rows: int, *arguments: str, goal: int) -> Workl
     return Workload(f"{window}, {name}", "keyed_sums.py", rows, check, arguments, goal=goal)
 
 
+def latency(rate: int) -> Workload:
+    """Delays at a rate that events keep, for ten seconds."""
+    name, arguments = f"latency at {rate:,} rows/s", ("--rate", str(rate))
+    return Workload(name, "latency.py", 10 * rate, tells_delays, arguments)
+
+
 WORKLOADS = (
     sums("1,000 keys", 40_000_000, goal=30_000_000),
     sums("1,000 keys, 2 workers", 60_000_000, parallelism=2, goal=40_000_000),
@@ -78,4 +92,7 @@ WORKLOADS = (
     kind("sliding", "60 s by 1 s, 1,000 keys", 20_000_000, goal=10_000_000),
     kind("session", "1,000 keys", 20_000_000, goal=5_000_000),
     kind("session", "100,000 keys", 8_000_000, "--keys", "100000", goal=5_000_000),
+    Workload("JSON lines", "json_lines.py", 4_000_000, counts_every_row, goal=2_000_000),
+    latency(100_000),
+    latency(4_000_000),
 )
