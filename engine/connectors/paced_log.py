@@ -23,12 +23,15 @@ from engine.connectors.contract import Json, Polled, SplitReader
 from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
 
-FILL_ROWS = 2_048
+FILL_ROWS = 256
 """A reader at the bar comes again when so many rows lie before it: a batch has a price, whatever
 its size, and asking for each few rows would cost a core at any pace."""
 
-MAX_WAIT = 50_000
-"""µs after which it comes again with fewer: nobody sees a twentieth of a second."""
+MIN_WAIT = 5_000
+"""µs before which it does not: at a high rate that is thousands of rows."""
+
+MAX_WAIT = 100_000
+"""µs after which it comes again with fewer: nobody sees a tenth of a second in a slow stream."""
 
 END_WAIT = 1_000_000
 """µs between two polls at the end of a log that stays open."""
@@ -82,7 +85,7 @@ class PacedReader(SplitReader):
         return Polled(retry_at=self._next_batch(now), pending_rows=0)
 
     def _next_batch(self, now: Micros) -> Micros | None:
-        """When a batch is full, or long enough due; None at the end."""
+        """When enough rows will lie before the bar; None at the end."""
         length = self._log.length
         if self._row == length:
             return None
@@ -90,7 +93,8 @@ class PacedReader(SplitReader):
             self._row + FILL_ROWS - 1 if length is None else min(self._row + FILL_ROWS, length) - 1
         )
         first_due, last_due = (self._anchor + self._log.due(row) for row in (self._row, last))
-        return Micros(max(first_due, min(last_due, now + MAX_WAIT)))
+        full = max(last_due, now + MIN_WAIT)
+        return Micros(max(first_due, min(full, now + MAX_WAIT)))
 
     @property
     def position(self) -> Json:

@@ -79,7 +79,7 @@ def test_the_next_row_is_there_when_it_was_announced() -> None:
     assert reader.poll(10, announced).frame is not None
 
 
-@pytest.mark.parametrize(("rate", "wait_ms"), [(1_024_000, 2), (102_400, 20), (100, 50), (5, 200)])
+@pytest.mark.parametrize(("rate", "wait_ms"), [(1_000_000, 5), (25_600, 10), (100, 100), (5, 200)])
 def test_a_reader_at_the_bar_comes_again_for_a_full_batch_or_after_a_short_while(
     rate: int, wait_ms: int
 ) -> None:
