@@ -6,7 +6,8 @@
 Shapes   `take_*` give (key_group, keys…, slice_end, <partials>, partial.rows), by slice.
 Order    what is gathered belongs to slices that end after the watermark, so whoever takes a slice
          when the watermark reaches its end, and everything before a barrier and before idleness,
-         gives what it would have given row by row.
+         gives what it would have given row by row. Sessions look across slices, and take each cell
+         when the watermark passes its first row.
 Cost     memory is bounded: keys are forgotten when there are many, and what does not fit goes the
          way of single batches.
 """
@@ -20,7 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.aggregates import ROWS
-from engine.aggregates.cells import MOST_ROWS, At, Cells, extended
+from engine.aggregates.cells import MOST_ROWS, At, Cells, Taken, extended
 from engine.elements import EVENT_TIME, MAX_TIME
 from engine.kernels import KeySlots, active
 from engine.kernels.plain import FREE, LATE
@@ -38,6 +39,9 @@ _MOST_KEYS = 2**18
 
 
 Emit = Callable[[pl.DataFrame], None]
+
+Ripe = Callable[[Taken], npt.NDArray[np.bool_]]
+"""Tells which of some cells are to go on."""
 
 
 class Panes:
@@ -96,14 +100,13 @@ class Panes:
         """Send everything on."""
         self.flush_until(MAX_TIME)
 
-    def flush_until(self, time: int) -> None:
-        """Send the slices on that end by a time."""
+    def flush_until(self, time: int, ripe: Ripe | None = None) -> None:
+        """Send the slices on that end by a time; of their cells those that are ripe, or all."""
         blocks = [
             block for block in np.argsort(self._ends).tolist() if FREE < self._ends[block] <= time
         ]
         if blocks:
-            self._send(blocks)
-            self._ends[blocks] = FREE
+            self._send(blocks, ripe)
 
     def _make_room(self, rows: int) -> None:
         if self._rows + rows > MOST_ROWS:
@@ -150,11 +153,21 @@ class Panes:
             for each in cells:
                 each.reserve(size)
 
-    def _send(self, blocks: Sequence[int]) -> None:
+    def _send(self, blocks: Sequence[int], ripe: Ripe | None) -> None:
         # There may be new slots that do not fit into the blocks yet.
         used = min(len(self._slots), self._stride)
         lows = [block * self._stride for block in blocks]
         found = [np.flatnonzero(self._counts[low : low + used]) for low in lows]
+        ends = self._ends[blocks]
+        if ripe is None:
+            self._ends[blocks] = FREE
+        else:
+            held, found = (
+                found,
+                [rows[ripe(rows + low)] for rows, low in zip(found, lows, strict=True)],
+            )
+            left = zip(blocks, held, found, strict=True)
+            self._ends[[block for block, all_, sent in left if len(all_) == len(sent)]] = FREE
         slots = np.concatenate(found)
         if not len(slots):
             return
@@ -166,7 +179,7 @@ class Panes:
         columns = [
             # The usual case: one slice, in which every key has rows.
             *self._slots.known(None if len(slots) == used and len(blocks) == 1 else slots),
-            pl.Series(SLICE_END, np.repeat(self._ends[blocks], sizes)),
+            pl.Series(SLICE_END, np.repeat(ends, sizes)),
             *(
                 part
                 for each in self._cells.values()

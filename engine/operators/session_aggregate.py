@@ -30,6 +30,7 @@ import polars as pl
 from engine.aggregates import ROWS, Accumulator, Partials
 from engine.aggregates import max as largest
 from engine.aggregates import min as smallest
+from engine.aggregates.cells import Taken
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, Micros
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
@@ -82,6 +83,7 @@ class PartialSessions(Operator):
         cells = self.fragments.cells()
         if cells is not None:
             grid = (self.window.gap, 0, 0)
+            [self._first] = cells[FIRST]
             self._panes = Panes(self.keys, grid, cells, ctx.max_parallelism, ctx.emit)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
@@ -96,7 +98,12 @@ class PartialSessions(Operator):
         """Send on what sessions that are over now may be made of: rows before that time."""
         if self._panes is not None:
             last_end = min(time, MAX_TIME - self.window.gap) + self.window.gap - 1
-            self._panes.flush_until(last_end)
+            self._panes.flush_until(last_end, lambda cells: self._begins(cells) < time)
+
+    def _begins(self, cells: Taken) -> Times:
+        """The first event time of some cells."""
+        [firsts] = self._first.read(cells)
+        return firsts.to_numpy()
 
     def flush(self, ctx: Context) -> None:
         """Send everything on."""
