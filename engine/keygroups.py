@@ -76,8 +76,11 @@ def check_keys(schema: Mapping[str, pl.DataType], keys: Sequence[str]) -> None:
     if not keys:
         msg = "key_by names no column: got (); name at least one, e.g. key_by('carrier')"
         raise GraphError(msg)
-    for key in keys:
-        if key not in schema:
+    for number, key in enumerate(keys):
+        if key in keys[:number]:
+            msg = f"key_by names a column twice: got {key!r}; name it once"
+            raise GraphError(msg)
+        if not isinstance(key, str) or key not in schema:
             msg = (
                 f"key_by names an unknown column: got {key!r}; "
                 f"the stream has {', '.join(schema) or 'no columns'}"

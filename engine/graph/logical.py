@@ -75,8 +75,8 @@ class LogicalGraph:
         _check_forward(uid or operator.name, parallelism, inputs)
         self._check_present(uid or operator.name, inputs)
         chosen = uid if uid is not None else self._next_uid(operator.name)
-        if not chosen.strip():
-            msg = f"uid of a {operator.name} is empty: got {uid!r}; give it a name"
+        if not isinstance(chosen, str) or not chosen.strip():
+            msg = f"uid of a {operator.name} is empty or no text: got {uid!r}; give it a name"
             raise GraphError(msg)
         if any(node.uid == chosen for node in self.nodes):
             msg = (
@@ -113,9 +113,9 @@ class LogicalGraph:
         return self._chaining.get(node, self.chaining)
 
     def _check_parallelism(self, subject: str, parallelism: int) -> None:
-        if not 1 <= parallelism <= self.max_parallelism:
+        if not isinstance(parallelism, int) or not 1 <= parallelism <= self.max_parallelism:
             msg = (
-                f"parallelism of {subject!r} is out of range: got {parallelism}; "
+                f"parallelism of {subject!r} is out of range: got {parallelism!r}; "
                 f"pass 1 to {self.max_parallelism}, the job's max_parallelism"
             )
             raise GraphError(msg)

@@ -40,6 +40,9 @@ def infer(schema: Schema, expressions: Sequence[pl.Expr], step: str) -> dict[str
 def check_columns(schema: Schema, names: Sequence[str], step: str) -> None:
     """Refuse names that the stream does not have. Raises GraphError."""
     for name in names:
+        if not isinstance(name, str):
+            msg = f"{step} needs names of columns: got {name!r}; {_has(schema)}"
+            raise GraphError(msg)
         if name not in schema:
             msg = f"{step} names an unknown column: got {name!r}; {_has(schema)}"
             raise GraphError(msg)

@@ -12,7 +12,7 @@ import polars as pl
 from engine.elements import EVENT_TIME
 from engine.errors import GraphError
 from engine.operators.contract import MAIN
-from engine.operators.expressions import Schema, check_columns, infer
+from engine.operators.expressions import Schema, check_columns, infer, user_columns
 from engine.operators.map_batches import FrameFunction, called
 
 
@@ -27,14 +27,30 @@ def check_predicate(schema: Schema, predicate: pl.Expr, step: str) -> None:
 
 def check_sides(schema: Schema, sides: Mapping[str, pl.Expr]) -> None:
     """Refuse side outputs that a split cannot have."""
-    if not sides:
-        msg = "split names no side output: got {}; pass e.g. {'big': pl.col('amount') > 1000}"
+    if not sides or not isinstance(sides, Mapping):
+        msg = (
+            f"split needs predicates by the name of their side output: got {sides!r}; "
+            "pass e.g. {'big': pl.col('amount') > 1000}"
+        )
         raise GraphError(msg)
     for tag, predicate in sides.items():
         if tag == MAIN or not tag.strip():
             msg = f"split cannot have a side output {tag!r}; choose another name"
             raise GraphError(msg)
         check_predicate(schema, predicate, f"split to {tag!r}")
+
+
+def renamed(schema: Schema, names: Mapping[str, str]) -> list[str]:
+    """The columns of a stream whose columns got other names."""
+    check_columns(schema, list(names), "rename")
+    if EVENT_TIME in names:
+        msg = f"rename names the reserved column {EVENT_TIME!r}; copy it with with_columns(…)"
+        raise GraphError(msg)
+    made = [names.get(column, column) for column in user_columns(schema)]
+    if twice := sorted({column for column in made if made.count(column) > 1}):
+        msg = f"rename makes two columns of one name: got {', '.join(twice)}; choose others"
+        raise GraphError(msg)
+    return made
 
 
 def exploded(schema: Schema, columns: Sequence[str]) -> Schema:

@@ -88,6 +88,9 @@ class Environment:
         parallelism: int | None = None,
     ) -> Stream:
         """Read a source. With `watermarks` the stream has event time, and may be windowed."""
+        if not isinstance(source, Source):
+            msg = f"source needs a connector: got {source!r}; pass e.g. FrameSource(frame)"
+            raise GraphError(msg)
         schema = dict(source.schema)
         subject = uid or type(source).__name__
         for column in RESERVED_COLUMNS:

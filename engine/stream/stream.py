@@ -30,7 +30,7 @@ from engine.operators.project import Project
 from engine.operators.records import FilterRows
 from engine.operators.split import Split
 from engine.state.schema import TypeLike
-from engine.stream.column_checks import check_predicate, check_sides, exploded, tried
+from engine.stream.column_checks import check_predicate, check_sides, exploded, renamed, tried
 from engine.stream.lookup import Table, checked_lookup
 from engine.stream.placement import Placement
 from engine.stream.record_steps import Options, RecordSteps, check_callable, label_of
@@ -103,13 +103,7 @@ class Stream(RecordSteps, Placement):
         parallelism: int | None = None,
     ) -> Stream:
         """Give columns other names."""
-        check_columns(self.schema, list(names), "rename")
-        old = user_columns(self.schema)
-        keep = [names.get(column, column) for column in old]
-        if len(set(keep)) < len(keep):
-            twice = sorted({column for column in keep if keep.count(column) > 1})
-            msg = f"rename makes two columns of one name: got {', '.join(twice)}; choose others"
-            raise GraphError(msg)
+        keep = renamed(self.schema, names)
         expressions = [pl.col(before).alias(after) for before, after in names.items()]
         made = infer(self.schema, expressions, "rename")
         return self._project("rename", expressions, keep, made, (uid, name, parallelism))
@@ -293,6 +287,9 @@ class Stream(RecordSteps, Placement):
 
         `chained`: False has the sink run in a thread of its own.
         """
+        if not isinstance(sink, Sink):
+            msg = f"sink needs a connector: got {sink!r}; pass e.g. PrintSink()"
+            raise GraphError(msg)
         sink.check(self.schema)
         end = self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
         if not chained:
@@ -308,6 +305,9 @@ class Stream(RecordSteps, Placement):
         options: Options,
     ) -> Stream:
         times = [EVENT_TIME] if EVENT_TIME in self.schema else []
+        if not keep and not times:
+            msg = f"{step} leaves no column, so no rows would be left: keep at least one"
+            raise GraphError(msg)
         known = {**self.schema, **made}
         operator = Project(step, expressions, [*keep, *times])
         uid, name, parallelism = options

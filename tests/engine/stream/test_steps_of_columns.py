@@ -106,6 +106,14 @@ def test_map_batches_may_give_a_lazy_frame(orders):
     assert totals.schema == {"total": pl.Float64(), "event_time": pl.Int64()}
 
 
+def test_a_stream_without_any_column_is_refused():
+    env = hw.Environment("orders")
+    timeless = env.source(MemorySource({"all": ORDERS}), uid="orders")
+    for step in (lambda: timeless.select(), lambda: timeless.drop(*timeless.schema)):
+        with pytest.raises(GraphError, match="leaves no column, so no rows would be left"):
+            step()
+
+
 REFUSED = {
     "date of a guessed format": (
         lambda s: s.select(day=pl.col("currency").str.to_date()),
@@ -120,7 +128,27 @@ REFUSED = {
         lambda s: s.explode("goods"),
         "explode names an unknown column: got 'goods'",
     ),
-    "split to nothing": (lambda s: s.split({}), "split names no side output"),
+    "split to nothing": (lambda s: s.split({}), "split needs predicates by the name of"),
+    "split to a list": (lambda s: s.split([amount > 1]), "split needs predicates by the name of"),
+    "names in a list": (lambda s: s.drop(["id", "amount"]), "drop needs names of columns: got"),
+    "another name for event time": (
+        lambda s: s.rename({"event_time": "time"}),
+        "rename names the reserved column 'event_time'; copy it",
+    ),
+    "a sink that is none": (lambda s: s.sink("files"), "sink needs a connector: got 'files'"),
+    "a source that is none": (
+        lambda s: s.env.source("files"),
+        "source needs a connector: got 'files'",
+    ),
+    "a key twice": (lambda s: s.key_by("id", "id"), "key_by names a column twice: got 'id'"),
+    "parallelism in words": (
+        lambda s: s.drop("id", parallelism="two"),
+        "parallelism of 'project' is out of range: got 'two'; pass 1 to 128",
+    ),
+    "a number as uid": (
+        lambda s: s.drop("id", uid=7),
+        "uid of a project is empty or no text: got 7",
+    ),
     "split to main": (
         lambda s: s.split({"main": amount > 1}),
         "split cannot have a side output 'main'",
