@@ -38,6 +38,9 @@ bench: setup ## rows/s and peak memory of the keyed windowed count at parallelis
 sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
 	@$(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
 
+explain: setup ## logical and physical plan of a job file: make explain JOB=examples/words.py
+	@.venv/bin/headwater plan $(or $(JOB),examples/words.py)
+
 format: setup ## format the code
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
 
@@ -45,4 +48,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench sim format lock
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench sim explain format lock

@@ -8,6 +8,7 @@ Errors   GraphError for an unknown column, a wrong type, a result that looks acr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
@@ -19,6 +20,10 @@ Schema = Mapping[str, pl.DataType]
 
 HIDDEN_COLUMNS = (ROW_WATERMARK, KEY_GROUP)
 """Reserved columns that authors never see."""
+
+
+_DRAWS = re.compile(r"\.(sample_n|sample_frac|shuffle)\(")
+"""How Polars writes what draws lots."""
 
 
 def infer(schema: Schema, expressions: Sequence[pl.Expr], step: str) -> dict[str, pl.DataType]:
@@ -122,6 +127,8 @@ def _is_row_wise(empty: pl.DataFrame, expression: pl.Expr) -> bool:
     The planner of Polars knows: only then does it take a slice of rows before the expression
     instead of after it. Its own predicate, `meta.is_row_separable`, cannot say so of selectors.
     """
+    if _DRAWS.search(str(expression)):
+        return False  # Even with a seed, what is drawn depends on the place in the batch.
     plan = empty.lazy().with_columns(expression).slice(1, 2).explain()
     return not plan.lstrip().startswith("SLICE")
 

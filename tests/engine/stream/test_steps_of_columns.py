@@ -49,6 +49,8 @@ ACROSS = {
     "deep inside": pl.struct(pl.when(amount > amount.max() / 2).then(pl.lit("high"))),
     "a function of the column": amount.map_batches(lambda column: column, return_dtype=pl.Float64),
     "shuffled": amount.shuffle(),
+    "drawn from a list": pl.col("prices").list.sample(n=1, seed=1),
+    "lists shuffled": pl.col("prices").list.eval(pl.element().shuffle(seed=1)),
     "date of a guessed format": pl.col("currency").str.to_date(),
 }
 
