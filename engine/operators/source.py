@@ -102,6 +102,7 @@ class SourceRun:
             self._open(operator.source, id_, restored.get(id_))
             for id_ in assigned(ids, subtask, parallelism)
         ]
+        self._reading = [split for split in self._splits if not split.finished]
         self.watermark = MIN_TIME
         """What was last sent since this attempt began."""
         self.ended = False
@@ -114,10 +115,11 @@ class SourceRun:
         self._told_idle = False
         self._turns = 0
         self._blocked = 0
+        self._idle_after = None if self._strategy is None else self._strategy.idle_after
         alignment = None if self._strategy is None else self._strategy.alignment
-        self._drift = (
-            None if alignment is None else Drift(alignment, self._idle_after, shared=shared)
-        )
+        self._drift = None
+        if alignment is not None:
+            self._drift = Drift(alignment, self._idle_after, shared=shared)
 
     @property
     def splits(self) -> dict[str, SplitState]:
@@ -184,26 +186,14 @@ class SourceRun:
             watermarks = SplitWatermarks(strategy, state.watermark, state.generator)
         return OpenSplit(id_, reader, state, watermarks)
 
-    @property
-    def _reading(self) -> list[OpenSplit]:
-        return [split for split in self._splits if not split.finished]
-
-    @property
-    def _idle_after(self) -> Micros | None:
-        return None if self._strategy is None else self._strategy.idle_after
-
     def _lowest(self, now: Micros) -> Micros:
         """The watermark that others may have to wait for; MAX_TIME when there is none."""
         assert self._drift is not None
-        active, patience = self._active(now), self._drift.patience
-        return min(
-            (
-                split.watermark
-                for split in self._reading
-                if not (split.idle or split.silent(active, patience))
-            ),
-            default=MAX_TIME,
-        )
+        active, patience, lowest = self._active(now), self._drift.patience, MAX_TIME
+        for split in self._reading:
+            if not (split.idle or split.silent(active, patience)):
+                lowest = min(lowest, split.watermark)
+        return lowest
 
     def _pause(self, now: Micros) -> None:
         """Say of every split whether it is too far ahead."""
@@ -219,15 +209,17 @@ class SourceRun:
     def _next_poll(self, now: Micros) -> Micros:
         """When a split can be read, or its silence comes to mean something."""
         times = [split.again_at for split in self._reading if not split.paused]
-        patience = None if self._drift is None else self._drift.patience
-        silences = [split.silent_since for split in self._reading if not split.idle]
-        for since in silences:
-            for length in (self._idle_after, patience):
-                if since is not None and length is not None:
-                    # On the clock that does not stand still.
-                    over = Micros(since + self._blocked + length)
-                    times += [over] if over > now else []
+        for split in self._reading:
+            if split.silent_since is not None and not split.idle:
+                times += self._deadlines(split.silent_since, now)
         return min(times, default=_NEVER)
+
+    def _deadlines(self, silent_since: Micros, now: Micros) -> list[Micros]:
+        """When a silence will be too long, on the clock that does not stand still."""
+        patience = None if self._drift is None else self._drift.patience
+        lengths = [length for length in (self._idle_after, patience) if length is not None]
+        ends = [Micros(silent_since + self._blocked + length) for length in lengths]
+        return [end for end in ends if end > now]
 
     def _read(self, now: Micros, max_rows: int) -> Batch | None:
         """Ask the splits that are due, furthest behind first, until one gives rows."""
@@ -260,6 +252,7 @@ class SourceRun:
                 split.silent_since = self._active(now)
         if polled.finished:
             split.finish()
+            self._reading.remove(split)
         return batch
 
     def _stamp(self, split: OpenSplit, frame: pl.DataFrame) -> pl.DataFrame:
