@@ -84,6 +84,13 @@ def latency(rate: int) -> Workload:
     return Workload(name, "latency.py", 10 * rate, tells_delays, arguments)
 
 
+def amplifier(name: str, rows: int, *arguments: str, goal: int = 0) -> Workload:
+    """Readings times the factor of the latest control message, by a temporal join."""
+    return Workload(
+        f"amplifier, {name}", "amplifier.py", rows, counts_every_row, arguments, goal=goal
+    )
+
+
 WORKLOADS = (
     sums("1,000 keys", 40_000_000, goal=30_000_000),
     sums("1,000 keys, 2 workers", 60_000_000, parallelism=2, goal=40_000_000),
@@ -92,6 +99,9 @@ WORKLOADS = (
     kind("sliding", "60 s by 1 s, 1,000 keys", 20_000_000, goal=10_000_000),
     kind("session", "1,000 keys", 20_000_000, goal=5_000_000),
     kind("session", "100,000 keys", 8_000_000, "--keys", "100000", goal=5_000_000),
+    amplifier("columnar, 3 keys", 30_000_000, "--keys", "3", goal=15_000_000),
+    amplifier("columnar, 1,000 keys", 30_000_000, goal=15_000_000),
+    amplifier("columnar, out of order", 20_000_000, "--lag", "450000"),
     Workload("JSON lines", "json_lines.py", 4_000_000, counts_every_row, goal=2_000_000),
     latency(100_000),
     latency(4_000_000),

@@ -1,0 +1,162 @@
+"""The columnar amplifier: readings times the factor that the latest control message set.
+
+    4 splits of made-up readings ──key──┐
+                                        ├──▶ temporal join, value * factor ──▶ counted
+    a new factor per key and second ────┘
+
+Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split of readings has
+         `RATE` a second of event time; with `--lag` each comes up to so many µs after its turn.
+Cost     rows are counted, not written: files would take longer than all the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+import engine as hw
+from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter
+from engine.connectors.generator import GeneratorSource
+from engine.elements import Micros
+
+SPLITS = 4
+RATE = 500_000
+STEP = 1_000_000 // RATE
+TABLE = 2**18
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Readings(GeneratorSource):
+    """Readings that are computed from their number."""
+
+    def __init__(self, rows: int, keys: int, lag: int) -> None:
+        super().__init__(RATE, rows=rows // SPLITS, anchor=BEGAN, paced=False)
+        self.keys = keys
+        self.lag = lag
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return {"key": pl.Int64(), "value": pl.Float64(), "time": pl.Int64()}
+
+    def splits(self) -> Sequence[str]:
+        return [str(split) for split in range(SPLITS)]
+
+    def generate(self, split: str, row: npt.NDArray[np.int64], began: Micros) -> pl.DataFrame:
+        # Rows are numbered without gaps, so they are a slice of the table, some turns later.
+        first = int(row[0])
+        place = (first + int(split) * 7_919) % TABLE
+        made = _table(self.keys, self.lag)
+        keys, values, turns = (column.slice(place, len(row)) for column in made)
+        return pl.DataFrame([keys, values, turns + (began + (first - place) * STEP)])
+
+
+class Factors(GeneratorSource):
+    """The control messages: each key gets a new factor each second, in the order of the keys."""
+
+    def __init__(self, seconds: int, keys: int) -> None:
+        super().__init__(keys, rows=seconds * keys, anchor=BEGAN, paced=False)
+        self.keys = keys
+
+    @property
+    def schema(self) -> Mapping[str, pl.DataType]:
+        return {"id": pl.Int64(), "factor": pl.Float64(), "time": pl.Int64()}
+
+    def splits(self) -> Sequence[str]:
+        return ["all"]
+
+    def generate(self, split: str, row: npt.NDArray[np.int64], began: Micros) -> pl.DataFrame:
+        key, second = row % self.keys, row // self.keys
+        time = began - 1_000_000 + row * 1_000_000 // self.keys
+        return pl.DataFrame({"id": key, "factor": (second % 10).astype(float), "time": time})
+
+
+class Counted(Sink):
+    """Counts rows: a file with `n` per checkpoint and writer."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def open(self, context: SinkContext) -> SinkWriter:
+        self.path.mkdir(parents=True, exist_ok=True)
+        return _Counter(self.path, f"{context.attempt_id}-{context.subtask}")
+
+    def shadow(self, name: str) -> Sink:
+        return Counted(self.path.with_name(f"{self.path.name}@{name}"))
+
+
+class _Counter(SinkWriter):
+    def __init__(self, path: Path, writer: str) -> None:
+        self._path = path
+        self._writer = writer.replace("/", "-")
+        self._rows = 0
+        self._total = 0.0
+
+    def write(self, frame: pl.DataFrame) -> None:
+        self._rows += frame.height
+        self._total += float(frame["value"].sum())
+
+    def prepare(self, checkpoint_id: int) -> Json | None:
+        counted = [f"{self._writer}-{checkpoint_id}", self._rows, self._total]
+        self._rows, self._total = 0, 0.0
+        return counted if counted[1] else None
+
+    def commit(self, committable: Json) -> None:
+        assert isinstance(committable, list)
+        name, rows, total = committable
+        pl.DataFrame({"n": [rows], "total": [total]}).write_parquet(self._path / f"{name}.parquet")
+
+
+_made: dict[tuple[int, int], list[pl.Series]] = {}
+
+
+def _table(keys: int, lag: int) -> list[pl.Series]:
+    """Keys, values and times, made once per process; twice, so that no slice runs over the end."""
+    if (keys, lag) not in _made:
+        luck = np.random.RandomState(1)
+        key = luck.randint(0, keys, TABLE, dtype=np.int64)
+        value, late = luck.random_sample(TABLE), luck.randint(0, lag + 1, TABLE, dtype=np.int64)
+        time = np.arange(2 * TABLE) * STEP - np.tile(late, 2)
+        columns = {"key": np.tile(key, 2), "value": np.tile(value, 2), "time": time}
+        _made[keys, lag] = pl.DataFrame(columns).get_columns()
+    return _made[keys, lag]
+
+
+def main() -> None:
+    """Describe the job."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--keys", type=int, default=1_000)
+    parser.add_argument("--lag", type=int, default=0)
+    parser.add_argument("--output", type=Path, required=True)
+    args = parser.parse_args()
+    env = hw.Environment("amplifier", checkpoint_interval="1s")
+    in_time = hw.bounded_out_of_orderness(args.lag, column="time")
+    readings = env.source(
+        Readings(args.rows, args.keys, args.lag), uid="readings", watermarks=in_time
+    )
+    seconds = args.rows // (RATE * SPLITS) + 2
+    factors = env.source(
+        Factors(seconds, args.keys), uid="factors", watermarks=hw.monotonic("time")
+    )
+    amplified = (
+        readings.key_by("key")
+        .temporal_join(
+            factors.select("id", "factor").key_by("id"),
+            how="left",
+            defaults={"factor": 1.0},
+            uid="amplifier",
+        )
+        .with_columns(value=pl.col("value") * pl.col("factor"))
+    )
+    amplified.sink(Counted(args.output), uid="counted")
+    env.execute()
+
+
+if __name__ == "__main__":
+    main()
