@@ -2,6 +2,7 @@
 
 operator.py    waiting rows, lateness, watermarks, clock
 assign.py      rows to windows, in the order of their turns
+setup.py       what all calls have in common; what is due, what fires
 turn.py        triggers and timers of one call: what fires, what is purged, what is over
 sessions.py    the same for windows that merge
 contents.py    what a window holds: rows, or an accumulator

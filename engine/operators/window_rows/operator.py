@@ -40,7 +40,8 @@ from engine.operators.window_rows.assign import (
 from engine.operators.window_rows.contents import Contents
 from engine.operators.window_rows.results import Results, frame_of, result_columns
 from engine.operators.window_rows.sessions import SessionTurn, sessions_of
-from engine.operators.window_rows.turn import Due, Setup, WindowTurn, clock, due_events
+from engine.operators.window_rows.setup import Due, Setup, clock, due_events
+from engine.operators.window_rows.turn import WindowTurn
 from engine.state.contract import MAP_KEY, TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle
 from engine.triggers import Trigger

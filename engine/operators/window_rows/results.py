@@ -28,7 +28,7 @@ from engine.operators.rows import columns_of, rows_of
 from engine.operators.window_aggregate import WINDOW_END, WINDOW_START
 from engine.operators.window_rows.contents import RowContents
 from engine.operators.window_rows.folds import Fold, Folding, times_of
-from engine.operators.window_rows.turn import Firing
+from engine.operators.window_rows.setup import Firing
 from engine.windows import Global
 
 Schema = Mapping[str, pl.DataType]

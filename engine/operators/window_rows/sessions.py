@@ -19,7 +19,8 @@ from engine.elements import Micros
 from engine.operators.contract import Context
 from engine.operators.window_rows.assign import Units
 from engine.operators.window_rows.contents import ContentsTurn
-from engine.operators.window_rows.turn import Due, Setup, WindowTurn
+from engine.operators.window_rows.setup import Due, Setup
+from engine.operators.window_rows.turn import WindowTurn
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.windows import Session
 

@@ -11,9 +11,8 @@ Cost     some microseconds per pane and call, and per row only when the trigger 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Any, cast
 
@@ -29,52 +28,11 @@ from engine.operators.contract import Context
 from engine.operators.expressions import raised, shortened
 from engine.operators.rows import Row, columns_of, rows_of
 from engine.operators.turn import MAX_FIRINGS
-from engine.operators.window_rows.assign import TURN, AnyWindow, Units
+from engine.operators.window_rows.assign import TURN, Units
 from engine.operators.window_rows.contents import ContentsTurn
-from engine.state.contract import StateDescriptor
+from engine.operators.window_rows.setup import END_OF_LIFE, TIMER, Due, Firing, Setup, clock
 from engine.state.handles import Key, TimersHandle, ValueHandle
-from engine.triggers import Trigger, TriggerContext, TriggerResult
-
-_TIMER, _END_OF_LIFE = 0, 1
-
-Due = tuple[int, int, Key]
-"""When something is due, whether a timer or the end of a window's life, and of which pane."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What all turns of an operator have in common."""
-
-    window: AnyWindow
-    allowed: Micros
-    trigger: Trigger
-    step: str
-    """The operator, for messages."""
-    columns: Sequence[str]
-    """Those of the stream."""
-    states: Mapping[str, StateDescriptor]
-    """Those of the trigger."""
-    event_timers: StateDescriptor
-    processing_timers: StateDescriptor | None
-    """None for a trigger that does not hear the clock."""
-    lives: StateDescriptor
-    """Timers at the end of each window and the allowed lateness; a window without one is over."""
-    sessions: StateDescriptor
-
-    def life(self, pane: Key) -> int:
-        """When the window is over."""
-        return MAX_TIME if pane[-1] == MAX_TIME else pane[-1] + self.allowed
-
-
-@dataclass(frozen=True, slots=True)
-class Firing:
-    """A result that is due."""
-
-    at: int
-    """How far event time was."""
-    by_row: bool
-    pane: Key
-    content: Any
+from engine.triggers import TriggerContext, TriggerResult
 
 
 class WindowTurn:
@@ -178,7 +136,7 @@ class WindowTurn:
         if end != MAX_TIME and not self._lives.holds(Micros(end), pane):
             self._lives.add(Micros(end), pane)
             if end <= self._until:
-                heappush(self._agenda, (end, _END_OF_LIFE, pane))
+                heappush(self._agenda, (end, END_OF_LIFE, pane))
 
     def _is_alive(self, pane: Key) -> bool:
         end = self._setup.life(pane)
@@ -188,7 +146,7 @@ class WindowTurn:
         """The first of the agenda that was not taken back."""
         while self._agenda:
             time, kind, pane = self._agenda[0]
-            timers = self._lives if kind == _END_OF_LIFE else self._event_timers
+            timers = self._lives if kind == END_OF_LIFE else self._event_timers
             if timers.holds(Micros(time), pane):
                 if self._is_alive(pane):
                     return self._agenda[0]
@@ -200,7 +158,7 @@ class WindowTurn:
         time, kind, pane = Micros(due[0]), due[1], due[2]
         self._reached = max(self._reached, time)
         self._begin(pane, time)
-        if kind == _END_OF_LIFE:
+        if kind == END_OF_LIFE:
             self._lives.remove(time, pane)
             self._clear(pane)
             return
@@ -290,7 +248,7 @@ class WindowTurn:
         elif time <= self._setup.life(pane):
             self._event_timers.add(time, pane)
             if time <= self._until:
-                heappush(self._agenda, (time, _TIMER, pane))
+                heappush(self._agenda, (time, TIMER, pane))
 
     def delete_timer(self, time: Micros, *, processing: bool) -> None:
         """Remove a timer of the current window."""
@@ -323,22 +281,6 @@ class WindowTurn:
                 case _:
                     msg = f"{self._setup.step} merges {state!r}, which is no reducing or list state"
                     raise FunctionError(msg)
-
-
-def clock(setup: Setup, ctx: Context) -> TimersHandle | None:
-    """Timers of processing time; None when the trigger does not hear the clock."""
-    timers = setup.processing_timers
-    return None if timers is None else cast("TimersHandle", ctx.state(timers))
-
-
-def due_events(setup: Setup, until: Micros, ctx: Context) -> list[Due]:
-    """Everything that is due when event time has reached `until`."""
-    timers = cast("TimersHandle", ctx.state(setup.event_timers)).due(until)
-    over = cast("TimersHandle", ctx.state(setup.lives)).due(until)
-    return [
-        *((int(time), _TIMER, pane) for time, pane in timers),
-        *((int(time), _END_OF_LIFE, pane) for time, pane in over),
-    ]
 
 
 def _times(rows: pl.DataFrame) -> tuple[Any, Any]:
