@@ -48,7 +48,18 @@ if TYPE_CHECKING:
 
 
 class WindowedStream:
-    """The rows of each key, gathered in windows."""
+    """The rows of each key, gathered in windows.
+
+    >>> import polars as pl
+    >>> import engine as hw
+    >>> from engine import agg, triggers, windows
+    >>> from engine.connectors.frame import FrameSource
+    >>> trades = FrameSource(pl.DataFrame({"share": ["ACME"], "price": [1.5], "at": [0]}))
+    >>> stream = hw.Environment("trades").source(trades, watermarks=hw.monotonic("at"))
+    >>> lots = stream.key_by("share").window(windows.global_()).trigger(triggers.count(100))
+    >>> lots.agg(mean=agg.mean("price"))
+    Stream(share: String, mean: Float64, event_time: Int64)
+    """
 
     def __init__(self, keyed: KeyedStream, window: AnyWindow) -> None:
         self.keyed = keyed
@@ -80,7 +91,11 @@ class WindowedStream:
         return made
 
     def trigger(self, trigger: Trigger) -> Self:
-        """Say when windows give results, in place of the end of the window: see `triggers`."""
+        """Say when windows give results, in place of the end of the window: see `triggers`.
+
+        Triggers see the rows of a key in order of event time. A result that comes before the end of
+        its window has the event time of the end; one of a global window, that of its last row.
+        """
         if not isinstance(trigger, Trigger):
             msg = f"trigger is not one: got {trigger!r}; pass e.g. triggers.count(100)"
             raise GraphError(msg)
@@ -89,7 +104,10 @@ class WindowedStream:
         return made
 
     def evictor(self, evictor: Evictor) -> Self:
-        """Say which rows windows forget when they give a result: see `evictors`."""
+        """Say which rows windows forget when they give a result: see `evictors`.
+
+        State is all rows of the window, also for `agg`, `reduce` and `aggregate`.
+        """
         if not isinstance(evictor, Evictor):
             msg = f"evictor is not one: got {evictor!r}; pass e.g. evictors.count(100)"
             raise GraphError(msg)
@@ -158,7 +176,10 @@ class WindowedStream:
         """Make one row of two, again and again: the last one of each window is its result.
 
         Rows are dicts of the stream's columns without the keys, in order of event time. Gives keys,
-        window_start, window_end and the row.
+        window_start, window_end and the row. State is one row per key and window.
+
+        For example `reduce(lambda one, other: max(one, other, key=itemgetter("price")))`.
+        Raises FunctionError, when it runs, for what is not a dict of these columns.
         """
         return self._kept().reduce(function, uid, name, parallelism)
 
@@ -175,7 +196,8 @@ class WindowedStream:
 
         `add` gets each row as a dict, in order of event time; `merge` is called for sessions that
         become one. Gives keys, window_start, window_end, and what `result` gives: a dict of the
-        columns of `schema`, or without that one value of `result_type`, as column `result`.
+        columns of `schema`, or without that one value of `result_type`, as column `result`. State
+        is one accumulator per key and window.
         """
         return self._kept().aggregate(function, schema, uid, name, parallelism)
 
@@ -192,7 +214,10 @@ class WindowedStream:
 
         Rows have all columns of the stream and are in order of event time, those that came behind
         their watermark at its place. The function gives a frame of `schema`, of any height. Gives
-        keys, window_start, window_end, and these columns.
+        keys, window_start, window_end, and these columns. State is all rows of the window.
+
+        For example `apply(lambda rows, ctx: rows.select(pl.corr("price", "volume")), schema=…)`.
+        Raises FunctionError, when it runs, for what is not a frame of `schema`.
         """
         return self._kept().apply(function, schema, uid, name, parallelism)
 

@@ -108,7 +108,7 @@ def shown(row):
     [(triggers.event_time(), AtTheEnd()), (PURGING, Counted()), (None, Corrected())],
 )
 @given(script=scripts("ab"))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_sessions_equal_their_definition_through_anything(trigger, fire, allowed, script):
     results, late = play(
         applied(windows.session(GAP), trigger, allowed, every=None if trigger else 2), script
@@ -125,7 +125,7 @@ def in_order(script):
 
 
 @given(script=scripts("ab"))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_every_third_row_of_a_key_fires_a_global_window(script):
     results, late = play(applied(windows.global_(), PURGING), script)
     wanted = [
@@ -138,7 +138,7 @@ def test_every_third_row_of_a_key_fires_a_global_window(script):
 
 
 @given(script=scripts("ab"))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_a_global_window_ends_with_the_input(script):
     results, _ = play(applied(windows.global_(), triggers.event_time()), script)
     found = [(row["key"], row["event_time"], row["values"]) for row in results]
@@ -179,7 +179,7 @@ def digits(values):
 
 @pytest.mark.parametrize("evictor", [None, evictors.count(99)])
 @given(script=scripts("ab"))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_rows_are_added_in_order_and_sessions_merged_in_order(evictor, script):
     windowed = keyed().window(windows.session(GAP))
     windowed = windowed.evictor(evictor) if evictor else windowed
@@ -189,7 +189,7 @@ def test_rows_are_added_in_order_and_sessions_merged_in_order(evictor, script):
 
 
 @given(script=scripts("ab"))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_rows_are_reduced_in_order(script):
     def later(one, other):
         return {"n": one["n"] * 5 + other["n"], "at": other["at"]}

@@ -135,7 +135,7 @@ KINDS = {
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts("ab"))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_windows_equal_their_definition_through_anything(size, kind, script):
     (window, window_of), (trigger, fires, more) = SIZES[size], KINDS[kind]
     results, late = play(applied(window, trigger, 4, **more), script)
