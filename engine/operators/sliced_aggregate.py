@@ -9,7 +9,8 @@ So first results come from a merge that moves along, and only stragglers are mer
 
 Shapes   in and out as `window_aggregate`. A result that is given again carries its horizon as
          `row_watermark`: windows behind it judge it by that.
-Order    results leave sorted by (horizon, window_end, keys).
+Order    results leave sorted by (horizon, window_end, keys); those of a window that is too large
+         for its memory, some key groups at a time.
 Late     partials behind the last horizon of their slice, possible only after an input was idle, are
          dropped and counted by the rows they stand for.
 Cost     a row costs what it costs in a tumbling window; the first firing of a window about what a
@@ -35,7 +36,7 @@ from engine.operators.partial_aggregate import COUNTS_FROM, LATE_ROWS
 from engine.operators.running_window import RunningWindow
 from engine.operators.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
-from engine.state.handles import RunsHandle
+from engine.state.handles import RunsHandle, Span
 from engine.windows import Sliding
 
 _FIRING = "window.firing"
@@ -78,8 +79,13 @@ class SlicedAggregate(Operator):
         for descriptor in self.states:
             self._runs(ctx, descriptor).merge_with(self.partials.merge)
         self._reached = ctx.watermark
+        columns = {**self._slices.keys, **self.partials.columns}
+        self._nothing = pl.DataFrame(schema=columns)
+        self._window = self._new_window()
+
+    def _new_window(self) -> RunningWindow:
         slides = isinstance(self.horizons.window, Sliding)
-        self._window = RunningWindow(self.keys, self.partials, slides=slides)
+        return RunningWindow(self.keys, self.partials, slides=slides)
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Keep partials of which some result is still to come."""
@@ -111,12 +117,22 @@ class SlicedAggregate(Operator):
         gathered: list[pl.DataFrame] = []
         merged, rows = True, 0
         for number, firing in enumerate(due):
-            found, whole = self._gathered(*firing, slices, stragglers)
-            gathered.append(found.with_columns(pl.lit(number, pl.Int64).alias(_FIRING)))
-            merged, rows = merged and whole, rows + found.height
-            if rows >= _MOST_ROWS or number == len(due) - 1:
-                ctx.emit(self._results(self._merged(gathered, merged), due))
+            if spans := slices.spans(self.horizons.window.start(firing[1]), firing[1]):
+                self._emit(gathered, merged, due, ctx)
                 gathered, merged, rows = [], True, 0
+                for span in spans:
+                    part = self._of_span(*firing, span, slices, stragglers)
+                    self._emit([_numbered(part, number)], False, due, ctx)
+                # It would hold what does not fit into memory.
+                self._window = self._new_window()
+                continue
+            found, whole = self._gathered(*firing, slices, stragglers)
+            gathered.append(_numbered(found, number))
+            merged, rows = merged and whole, rows + found.height
+            if rows >= _MOST_ROWS:
+                self._emit(gathered, merged, due, ctx)
+                gathered, merged, rows = [], True, 0
+        self._emit(gathered, merged, due, ctx)
         for runs in (slices, stragglers):
             done = list(takewhile(lambda end: self._last(end) <= time, runs.slice_ends()))
             if done:
@@ -143,20 +159,47 @@ class SlicedAggregate(Operator):
         start = self.horizons.window.start(end)
         held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in stragglers.read(start, end)]
         if horizon > end:
-            # Only the keys that have news: the others would say the same again.
-            news = pl.concat(held).filter(pl.col(COUNTS_FROM) > horizon - self.horizons.every)
-            keys = news.select(self.keys).unique()
-            runs = [*slices.read(start, end), *held]
-            return self._plain(runs).join(keys, on=self.keys, how="semi"), False
+            runs = self._plain([*slices.read(start, end), *held])
+            return runs.join(self._news(held, horizon), on=self.keys, how="semi"), False
         window = self._window.moved_to(start, end, slices)
         late = [run for run in held if run.height]
         if window is not None and not late:
             return window, True
         return self._plain([*late, *([] if window is None else [window])]), False
 
+    def _of_span(
+        self, horizon: int, end: int, span: Span, slices: RunsHandle, stragglers: RunsHandle
+    ) -> pl.DataFrame:
+        """The partials of one result and a span of key groups, not merged yet."""
+        start = self.horizons.window.start(end)
+        late = stragglers.read_span(start, end, span)
+        held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in late]
+        runs = self._plain([*slices.read_span(start, end, span), *held, self._nothing])
+        return (
+            runs
+            if horizon == end
+            else runs.join(self._news(held, horizon), on=self.keys, how="semi")
+        )
+
     def _plain(self, runs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         columns = [*self.keys, *self.partials.columns]
         return pl.concat([run.select(columns) for run in runs])
+
+    def _news(self, held: Sequence[pl.DataFrame], horizon: int) -> pl.DataFrame:
+        """The keys that have news at a horizon: the others would say the same again."""
+        news = pl.col(COUNTS_FROM) > horizon - self.horizons.every
+        keys = [run.filter(news).select(self.keys) for run in held]
+        return pl.concat([self._nothing.select(self.keys), *keys]).unique()
+
+    def _emit(
+        self,
+        gathered: Sequence[pl.DataFrame],
+        merged: bool,
+        due: Sequence[tuple[int, int]],
+        ctx: Context,
+    ) -> None:
+        if any(part.height for part in gathered):
+            ctx.emit(self._results(self._merged(gathered, merged), due))
 
     def _merged(self, gathered: Sequence[pl.DataFrame], merged: bool) -> pl.DataFrame:
         rows = pl.concat(gathered)
@@ -189,3 +232,7 @@ class SlicedAggregate(Operator):
             "window": str(self.horizons),
             "aggregates": str(self.partials),
         }
+
+
+def _numbered(rows: pl.DataFrame, firing: int) -> pl.DataFrame:
+    return rows.with_columns(pl.lit(firing, pl.Int64).alias(_FIRING))

@@ -8,10 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from engine.elements import Micros
+from engine.elements import KEY_GROUP, Micros
 
 Key = tuple[Any, ...]
 """The key group, then one Python object per key column."""
+
+Span = tuple[int, int]
+"""Key groups [lo, hi)."""
 
 Merge = Callable[[pl.DataFrame, Sequence[str], Sequence[str]], pl.DataFrame]
 """Combines the rows of a frame that agree in some columns, and therefore in some others too."""
@@ -179,6 +182,18 @@ class RunsHandle(ABC):
     @abstractmethod
     def read(self, after: int, until: int) -> Sequence[pl.DataFrame]:
         """The runs of slices with after < slice_end <= until, which stay; not merged."""
+
+    def spans(self, after: int, until: int) -> Sequence[Span]:
+        """When the runs of these slices are too large to be read together: spans of key groups that
+        are not. No spans when they fit.
+        """
+        return ()
+
+    def read_span(self, after: int, until: int, span: Span) -> Sequence[pl.DataFrame]:
+        """What `read` gives, of a span of key groups."""
+        group = pl.col(KEY_GROUP)
+        ours = (group >= span[0]) & (group < span[1])
+        return [run.filter(ours) for run in self.read(after, until)]
 
     @abstractmethod
     def drop_until(self, time: int) -> None:

@@ -154,6 +154,22 @@ class RocksRuns(RunsHandle, Shrinking):
             return recent
         return [*read(self._store, self._blocks(self._ends[lo:hi])), *recent]
 
+    def spans(self, after: int, until: int) -> Sequence[Span]:
+        """Spans of key groups, when the slices do not fit into memory together."""
+        lo, hi = bisect_right(self._ends, after), bisect_right(self._ends, until)
+        blocks = self._blocks(self._ends[lo:hi])
+        recent_bytes = size_of(self._recent.read(after, until))
+        held_bytes = recent_bytes + sum(block.size_bytes for block in blocks)
+        if not blocks or held_bytes <= self._place.budget.columns_bytes:
+            return ()
+        return ranges(blocks, self._place.groups, recent_bytes, self._part_bytes)
+
+    def read_span(self, after: int, until: int, span: Span) -> Sequence[pl.DataFrame]:
+        """What `read` gives, of a span of key groups."""
+        lo, hi = bisect_right(self._ends, after), bisect_right(self._ends, until)
+        blocks = self._blocks(self._ends[lo:hi])
+        return [*within(self._store, blocks, span), *of_span(self._recent.read(after, until), span)]
+
     def drop_until(self, time: int) -> None:
         """Remove all slices with slice_end <= time."""
         self._recent.drop_until(time)
