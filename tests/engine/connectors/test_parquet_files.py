@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from engine.connectors.bucketed_files import ROLL_ROWS, BucketedFilesWriter
 from engine.connectors.contract import SinkContext
-from engine.connectors.parquet_files import ROLL_ROWS, ParquetFilesSink, ParquetFilesWriter
+from engine.connectors.parquet_files import ParquetFilesSink
 from engine.errors import GraphError, SinkError
 from engine.testing.conformance import check_two_phase_sink
 
@@ -25,7 +26,7 @@ def hidden(folder: Path) -> list[Path]:
     return sorted(folder.rglob(".*"))
 
 
-def writer(sink: ParquetFilesSink, attempt: str = "1", job: str = "j") -> ParquetFilesWriter:
+def writer(sink: ParquetFilesSink, attempt: str = "1", job: str = "j") -> BucketedFilesWriter:
     return sink.open(SinkContext(job, attempt, 0, 1))
 
 
