@@ -25,7 +25,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import polars as pl
 
-from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, Micros
+from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.operators.contract import Context, Operator
 from engine.operators.partial_aggregate import LATE, LATE_ROWS, row_marks
 from engine.operators.window_rows.assign import (
@@ -40,7 +40,7 @@ from engine.operators.window_rows.assign import (
 from engine.operators.window_rows.contents import Contents
 from engine.operators.window_rows.results import Results, frame_of, result_columns
 from engine.operators.window_rows.sessions import SessionTurn, sessions_of
-from engine.operators.window_rows.setup import Due, Setup, clock, due_events
+from engine.operators.window_rows.setup import Due, Setup, clock, due_events, reach_of_timers
 from engine.operators.window_rows.turn import WindowTurn
 from engine.state.contract import MAP_KEY, TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle
@@ -125,7 +125,7 @@ class WindowRows(Operator):
         """Set late rows aside, and let the others wait for their turn."""
         if not self.timed:
             units = in_turns(frame, self.window, list(self.keys), 0)
-            self._play(units, [], ctx)
+            self._play(units, [], ctx.watermark, ctx)
             return
         turns = _turns(frame, ctx.watermark)
         times = frame.get_column(EVENT_TIME).to_numpy()
@@ -140,14 +140,19 @@ class WindowRows(Operator):
         cast("RowsHandle", ctx.state(self._waiting)).append(waiting)
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
-        """Play the rows before `time` and the timers up to it."""
-        rows = None
-        if self.timed:
-            rows = cast("RowsHandle", ctx.state(self._waiting)).take_before(time)
-        due = due_events(self._setup, time, ctx)
-        if rows is None and not due:
-            return
-        self._play(self._units(rows), due, ctx)
+        """Play the rows before `time` and the timers up to it.
+
+        In steps that fit into memory, which nobody can see: what a step leaves is behind it.
+        """
+        waiting = cast("RowsHandle", ctx.state(self._waiting)) if self.timed else None
+        at: int = MIN_TIME - 1
+        while at < time:
+            at = time if waiting is None else waiting.reach(time)
+            at = reach_of_timers(self._setup, Micros(at), ctx)
+            rows = None if waiting is None else waiting.take_before(Micros(at))
+            due = due_events(self._setup, Micros(at), ctx)
+            if rows is not None or due:
+                self._play(self._units(rows), due, Micros(at), ctx)
 
     def _units(self, waiting: pl.DataFrame | None) -> Units:
         if waiting is None:
@@ -155,7 +160,7 @@ class WindowRows(Operator):
         rows = waiting.rename({EVENT_TIME: TURN, _OWN_TIME: EVENT_TIME})
         return in_turns(rows, self.window, list(self.keys), self._setup.allowed)
 
-    def _play(self, units: Units, due: Sequence[Due], ctx: Context) -> None:
+    def _play(self, units: Units, due: Sequence[Due], until: Micros, ctx: Context) -> None:
         agendas: dict[Key, list[Due]] = defaultdict(list)
         for each in due:
             agendas[self._unit(each[2])].append(each)
@@ -164,18 +169,23 @@ class WindowRows(Operator):
             for unit in dict.fromkeys([*units.spans, *agendas]):
                 turn.play(unit, units.spans.get(unit, _NONE), agendas.get(unit, ()))
 
-        self._turn(units, due, ctx, play)
+        self._turn(units, due, until, ctx, play)
 
     def _unit(self, pane: Key) -> Key:
         return pane[:-2] if isinstance(self.window, Session) else pane
 
     def _turn(
-        self, units: Units, due: Iterable[Due], ctx: Context, play: Callable[[WindowTurn], None]
+        self,
+        units: Units,
+        due: Iterable[Due],
+        until: Micros,
+        ctx: Context,
+        play: Callable[[WindowTurn], None],
     ) -> None:
         turn: WindowTurn
         panes = {*units.spans, *(pane for _, _, pane in due)}
         rows = units.rows.select(self._setup.columns)
-        setup, until = self._setup, ctx.watermark
+        setup = self._setup
         if isinstance(self.window, Session):
             sessions = sessions_of(setup, units, due, ctx)
             panes = {(*key, *each) for key, open_ in sessions.items() for each in open_.items()}
@@ -201,7 +211,7 @@ class WindowRows(Operator):
                 turn.play_clock(self._unit(pane), pane, Micros(time))
 
         if due:
-            self._turn(self._units(None), due, ctx, play)
+            self._turn(self._units(None), due, ctx.watermark, ctx, play)
 
     def _wake(self, ctx: Context) -> None:
         timers = clock(self._setup, ctx)

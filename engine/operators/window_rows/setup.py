@@ -19,6 +19,9 @@ from engine.triggers import Trigger
 
 TIMER, END_OF_LIFE = 0, 1
 
+MOST_DUE = 10_000
+"""So many windows fire at once, or all of one time: the rows of those are in memory together."""
+
 Due = tuple[int, int, Key]
 """When something is due, whether a timer or the end of a window's life, and of which pane."""
 
@@ -63,6 +66,12 @@ def clock(setup: Setup, ctx: Context) -> TimersHandle | None:
     """Timers of processing time; None when the trigger does not hear the clock."""
     timers = setup.processing_timers
     return None if timers is None else cast("TimersHandle", ctx.state(timers))
+
+
+def reach_of_timers(setup: Setup, until: Micros, ctx: Context) -> Micros:
+    """The last time up to `until` at which not too many windows fire at once."""
+    first = cast("TimersHandle", ctx.state(setup.event_timers)).due(until, MOST_DUE)
+    return first[-1][0] if len(first) == MOST_DUE else until
 
 
 def due_events(setup: Setup, until: Micros, ctx: Context) -> list[Due]:

@@ -9,6 +9,7 @@ import engine as hw
 from engine import agg, evictors, triggers, windows
 from engine.elements import MAX_TIME
 from engine.errors import FunctionError
+from engine.operators.window_rows import setup
 from engine.testing.harness import OperatorHarness
 from engine.testing.memory import MemorySource
 from fixtures.kept_windows import IN, applied, keyed, operator_of, play
@@ -79,6 +80,14 @@ def test_a_row_may_be_late_for_one_window_and_in_time_for_the_next():
         (1, [1]),
         (3, [1, 2]),
     ]
+
+
+@pytest.mark.parametrize("window", [windows.tumbling(2), windows.session(2)])
+def test_windows_that_fire_step_by_step_give_the_same(monkeypatch, window):
+    rows = [("abc"[n % 3], n, n // 2) for n in range(24)]
+    whole = values(applied(window, triggers.continuous_event_time(1)), *rows)
+    monkeypatch.setattr(setup, "MOST_DUE", 1)
+    assert values(applied(window, triggers.continuous_event_time(1)), *rows) == whole
 
 
 def test_rows_of_one_time_come_by_value_however_they_came():
