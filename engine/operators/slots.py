@@ -30,4 +30,4 @@ def slots_of(
         group_of = dict(zip(values, groups, strict=True))
         keys = [(group, *value) for value, group in group_of.items()]
     slots = {value: slot for slot, value in enumerate(group_of)}
-    return keys, [slots[value] for value in values]
+    return keys, list(map(slots.__getitem__, values))
