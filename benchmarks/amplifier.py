@@ -1,4 +1,4 @@
-"""The columnar amplifier: readings times the factor that the latest control message set.
+"""The amplifier: readings times the factor that the latest control message set.
 
     4 splits of made-up readings ──key──┐
                                         ├──▶ temporal join, value * factor ──▶ counted
@@ -6,13 +6,15 @@
 
 Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split of readings has
          `RATE` a second of event time; with `--lag` each comes up to so many µs after its turn.
+Kinds    by columns, as a temporal join; with `--row-by-row` by a function with a ValueState, which
+         takes dicts, and sees factors as they come.
 Cost     rows are counted, not written: files would take longer than all the rest.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,6 +26,7 @@ import engine as hw
 from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter
 from engine.connectors.generator import GeneratorSource
 from engine.elements import Micros
+from engine.functions import Row
 
 SPLITS = 4
 RATE = 500_000
@@ -112,6 +115,18 @@ class _Counter(SinkWriter):
         pl.DataFrame({"n": [rows], "total": [total]}).write_parquet(self._path / f"{name}.parquet")
 
 
+class Amplifier(hw.CoProcessFunction):
+    """Multiplies by the factor that was last set."""
+
+    factor = hw.ValueState(float, default=1.0)
+
+    def process_left(self, row: Row, ctx: hw.FunctionContext) -> Iterator[Row]:
+        yield row | {"value": row["value"] * self.factor.get()}
+
+    def process_right(self, row: Row, ctx: hw.FunctionContext) -> None:
+        self.factor.set(row["factor"])
+
+
 _made: dict[tuple[int, int], list[pl.Series]] = {}
 
 
@@ -132,6 +147,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--keys", type=int, default=1_000)
+    parser.add_argument("--row-by-row", action="store_true")
     parser.add_argument("--lag", type=int, default=0)
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args()
@@ -144,16 +160,13 @@ def main() -> None:
     factors = env.source(
         Factors(seconds, args.keys), uid="factors", watermarks=hw.monotonic("time")
     )
-    amplified = (
-        readings.key_by("key")
-        .temporal_join(
-            factors.select("id", "factor").key_by("id"),
-            how="left",
-            defaults={"factor": 1.0},
-            uid="amplifier",
-        )
-        .with_columns(value=pl.col("value") * pl.col("factor"))
-    )
+    by_key, set_by = readings.key_by("key"), factors.select("id", "factor").key_by("id")
+    if args.row_by_row:
+        amplified = by_key.connect(set_by).process(Amplifier(), uid="amplifier")
+    else:
+        amplified = by_key.temporal_join(
+            set_by, how="left", defaults={"factor": 1.0}, uid="amplifier"
+        ).with_columns(value=pl.col("value") * pl.col("factor"))
     amplified.sink(Counted(args.output), uid="counted")
     env.execute()
 

@@ -102,6 +102,7 @@ WORKLOADS = (
     amplifier("columnar, 3 keys", 30_000_000, "--keys", "3", goal=15_000_000),
     amplifier("columnar, 1,000 keys", 30_000_000, goal=15_000_000),
     amplifier("columnar, out of order", 20_000_000, "--lag", "450000"),
+    amplifier("row by row, 1,000 keys", 3_000_000, "--row-by-row", goal=500_000),
     Workload("JSON lines", "json_lines.py", 4_000_000, counts_every_row, goal=2_000_000),
     latency(100_000),
     latency(4_000_000),

@@ -102,8 +102,14 @@ class Turn:
             for tag, schema in setup.schemas.items()
         }
         self._main = self._outs[MAIN]
+        # Asked for once: each row may register a timer.
+        self._event_timers = self._handle(setup.event_timers)
+        self._processing_timers = self._handle(setup.processing_timers)
         self._next_timer = _NEVER
         """No event-time timer comes before this."""
+
+    def _handle(self, descriptor: StateDescriptor | None) -> TimersHandle | None:
+        return None if descriptor is None else cast("TimersHandle", self._ctx.state(descriptor))
 
     def _fetch(
         self, states: Mapping[str, StateDescriptor], keys: Sequence[Key], current: Current
@@ -298,7 +304,7 @@ class Turn:
         self._timers(processing=processing).remove(time, self._keys[self._current.slot])
 
     def _check_key(self) -> None:
-        if not self.key:
+        if len(self._keys[self._current.slot]) == 1:
             msg = (
                 f"{self._setup.step} uses a timer of no key; rows that are broadcast or not keyed "
                 "cannot have any"
@@ -306,10 +312,9 @@ class Turn:
             raise FunctionError(msg)
 
     def _timers(self, *, processing: bool) -> TimersHandle:
-        setup = self._setup
-        descriptor = setup.processing_timers if processing else setup.event_timers
-        if descriptor is None:
+        timers = self._processing_timers if processing else self._event_timers
+        if timers is None:
             method = "on_processing_timer" if processing else "on_timer"
-            msg = f"{setup.step} uses timers that nobody hears: it has no {method}; define it"
+            msg = f"{self._setup.step} uses timers that nobody hears: it has no {method}; define it"
             raise FunctionError(msg)
-        return cast("TimersHandle", self._ctx.state(descriptor))
+        return timers
