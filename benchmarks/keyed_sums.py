@@ -29,7 +29,7 @@ from engine.windows import Session, SlicedWindows
 
 KEYS = 1_000
 SPLITS = 4
-RATE = 500_000
+RATE = 25_000
 STEP = 1_000_000 // RATE
 LAG = 450_000
 """µs; less than the bound of out-of-orderness, so no event is late."""

@@ -200,9 +200,9 @@ class ExactSumCells(SumCells):
 
     def read(self, cells: Taken) -> list[pl.Series]:
         """The limbs, carried; no specials, no rests."""
-        table = self._limbs.reshape(-1, 4)
-        limbs = [pl.Series(limb) for limb in np.ascontiguousarray(table[cells].T)]
-        *limbs, rest = exact.carry(limbs, exact.no_rests(len(cells)))
+        found = np.empty((4, len(cells)), dtype=np.int64)
+        active().read_limbs(cells, self._limbs, found)
+        *limbs, rest = exact.spilled(list(found), exact.no_rests(len(cells)))
         special = pl.Series(np.zeros(len(cells)))
         parts = zip([*limbs, special, rest], self._columns, strict=True)
         return [part.alias(name) for part, name in parts]

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates.rounding import DIGIT_BITS, carried, rounded
+from engine.kernels import active
+from engine.kernels.rounding import DIGIT_BITS, Whole, carried
 
 _RADIX = 2**DIGIT_BITS
 _UNITS = (-96, -56, -16, 24)
@@ -67,16 +68,18 @@ def no_rests(rows: int) -> pl.Series:
 
 def carry(limbs: Sequence[pl.Series], rest: pl.Series) -> list[pl.Series]:
     """Bring summed limbs back into their range; returns the limbs and the rest."""
-    parts = carried([limb.to_numpy() for limb in limbs])
+    return spilled(carried([limb.to_numpy() for limb in limbs]), rest)
+
+
+def spilled(parts: list[Whole], rest: pl.Series) -> list[pl.Series]:
+    """Move what the top limb can hardly hold to the rest; returns the limbs and the rest."""
     top = parts[-1]
     if np.abs(top).max(initial=0) >= _SPILL:
-        rest, parts[-1] = _spilled(top, rest)
+        rest, parts[-1] = _with_rests(top, rest)
     return [*(pl.Series(part, dtype=pl.Int64) for part in parts), rest]
 
 
-def _spilled(
-    top: npt.NDArray[np.int64], rest: pl.Series
-) -> tuple[pl.Series, npt.NDArray[np.int64]]:
+def _with_rests(top: Whole, rest: pl.Series) -> tuple[pl.Series, Whole]:
     rests, kept = rest.to_list(), top.copy()
     for index in np.flatnonzero(np.abs(top) >= _SPILL).tolist():
         high = int(top[index]) << (DEPTH + _UNITS[-1])
@@ -101,18 +104,19 @@ def negated_rests(rest: pl.Series) -> pl.Series:
 
 def result(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> pl.Series:
     """The sums as floats, correctly rounded; `limbs` have been carried."""
-    digits = [limb.to_numpy() for limb in limbs]
+    digits = np.array([limb.to_numpy() for limb in limbs])
     plain = np.abs(digits[-1]) < _RADIX
     if rest.null_count() < len(rest):
         plain &= rest.is_null().to_numpy()
-    sums = rounded([np.where(plain, digit, 0) for digit in digits], _UNITS[0])
+    sums = np.empty(len(rest))
+    active().round_limbs(digits if plain.all() else np.where(plain, digits, 0), _UNITS[0], sums)
     odd = np.flatnonzero(~plain).tolist()
     if odd:
         rows = zip(*(column.gather(odd).to_list() for column in (*limbs, rest)), strict=True)
         # Rare rows, one at a time: only big integers hold what the limbs do not.
         sums[odd] = [_rounded(row) for row in rows]
     extra = special.to_numpy()
-    return pl.Series(np.where(extra == 0.0, sums, extra))
+    return pl.Series(np.where(extra == 0.0, sums, extra) if extra.any() else sums)
 
 
 def whole(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> list[int | None]:

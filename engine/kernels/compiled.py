@@ -7,6 +7,7 @@ Cost     importing this takes as long as Numba does: a third of a second with a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeVar, cast
 
@@ -15,7 +16,6 @@ from numba import types
 
 from engine.kernels.plain import (
     BEYOND,
-    DIGIT_BITS,
     FACTOR,
     FREE,
     LATE,
@@ -23,6 +23,7 @@ from engine.kernels.plain import (
     NEVER,
     SHIFT,
 )
+from engine.kernels.rounding import DIGIT_BITS, KEPT_BITS
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
@@ -260,6 +261,53 @@ def add_exact(cells, bits, limbs):
         top = upper >> DIGIT_BITS
         if top != 0:
             limbs[at + 2] += (top ^ sign) - sign
+
+
+@_compiled(types.void, _WHOLE, _WHOLE, types.int64[:, ::1])
+def read_limbs(cells, limbs, found):
+    """Copy the limbs of some cells to columns, and carry."""
+    for row in range(len(cells)):
+        at = cells[row] * 4
+        over = types.int64(0)
+        for limb in range(3):
+            total = limbs[at + limb] + over
+            found[limb, row] = total & _MASK
+            over = total >> DIGIT_BITS
+        found[3, row] = limbs[at + 3] + over
+
+
+@_compiled(types.void, types.Array(types.int64, 2, "C", readonly=True), _COUNT, types.float64[::1])
+def round_limbs(limbs, unit, sums):
+    """The nearest floats of carried limbs: 62 leading bits, the rest as one sticky bit."""
+    for row in range(len(sums)):
+        negative = limbs[3, row] < 0
+        digit0, digit1, digit2, digit3 = limbs[0, row], limbs[1, row], limbs[2, row], limbs[3, row]
+        if negative:
+            digit0 = -digit0
+            digit1 = (digit0 >> DIGIT_BITS) - digit1
+            digit2 = (digit1 >> DIGIT_BITS) - digit2
+            digit3 = (digit2 >> DIGIT_BITS) - digit3
+            digit0, digit1, digit2 = digit0 & _MASK, digit1 & _MASK, digit2 & _MASK
+        exponent = unit + 3 * DIGIT_BITS
+        for _ in range(3):
+            if digit3 == 0:
+                digit3, digit2, digit1, digit0 = digit2, digit1, digit0, types.int64(0)
+                exponent -= DIGIT_BITS
+        bits = 0
+        while digit3 >> bits != 0:
+            bits += 1
+        wanted = KEPT_BITS - bits
+        if wanted <= DIGIT_BITS:
+            cut = DIGIT_BITS - wanted
+            whole = digit2 >> cut
+            left = (digit2 & ((types.int64(1) << cut) - 1)) | digit1 | digit0
+        else:
+            cut = 2 * DIGIT_BITS - wanted
+            whole = (digit2 << (wanted - DIGIT_BITS)) | (digit1 >> cut)
+            left = (digit1 & ((types.int64(1) << cut) - 1)) | digit0
+        mantissa = (digit3 << wanted) | whole | types.int64(left != 0)
+        found = math.ldexp(float(mantissa), exponent - wanted)
+        sums[row] = -found if negative else found
 
 
 @_compiled(types.void, _SMALL, _WHOLE, types.int64[::1], _FLAGS, types.boolean)

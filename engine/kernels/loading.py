@@ -73,6 +73,12 @@ class Kernels(Protocol):
     def add_exact(self, cells: Small, bits: Whole, limbs: Whole) -> None:
         """Add floats to four limbs each."""
 
+    def read_limbs(self, cells: Whole, limbs: Whole, found: Whole) -> None:
+        """Copy the limbs of some cells to columns, and carry."""
+
+    def round_limbs(self, limbs: Whole, unit: int, sums: Floats) -> None:
+        """The nearest floats of carried limbs."""
+
     def keep_whole(
         self, cells: Small, values: Whole, best: Whole, seen: npt.NDArray[np.bool_], largest: bool
     ) -> None:

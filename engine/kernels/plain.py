@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from engine.kernels.rounding import DIGIT_BITS, carried, rounded
+
 Words = npt.NDArray[np.uint64]
 Whole = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -24,7 +26,6 @@ Flags = npt.NDArray[np.bool_]
 FACTOR = 0x9E3779B97F4A7C15
 """2^64 over the golden ratio: multiplying by it spreads consecutive numbers (Knuth)."""
 _LOW = 2**64 - 1
-DIGIT_BITS = 40
 LOWEST = (1023 - 43) << 52
 """Bits of 2^-43: all 53 bits of a float from here up are multiples of 2^-96."""
 BEYOND = (1023 + 64) << 52
@@ -232,6 +233,20 @@ def add_exact(cells: Small, bits: Whole, limbs: Whole) -> None:
     top = upper >> DIGIT_BITS
     high = top != 0
     np.add.at(limbs, at[high] + 2, (sign * top)[high])
+
+
+def read_limbs(cells: Whole, limbs: Whole, found: Whole) -> None:
+    """Copy the limbs of some cells to columns, low to high, and carry: all but the last are in
+    [0, 2^40) then.
+    """
+    found[:] = carried(list(limbs.reshape(-1, 4)[cells].T))
+
+
+def round_limbs(limbs: Whole, unit: int, sums: Floats) -> None:
+    """The nearest floats of carried limbs, low to high, the last of which is less than 2^40 in
+    size; `unit` is the exponent of the lowest one's unit.
+    """
+    sums[:] = rounded(list(limbs), unit)
 
 
 def keep_whole(cells: Small, values: Whole, best: Whole, seen: Flags, largest: bool) -> None:

@@ -73,7 +73,10 @@ class WindowAggregate(Operator):
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         """Fire every window that event time has passed."""
         for part in self._runs(ctx).take_parts(time):
-            ripe = part.sort(SLICE_END, *self.keys)
+            end = part.get_column(SLICE_END)
+            # Sorting by one column is several times as fast as by two.
+            by = self.keys if end[0] == end[-1] and end.n_unique() == 1 else (SLICE_END, *self.keys)
+            ripe = part.sort(by)
             end = ripe.get_column(SLICE_END)
             ctx.emit(results(ripe, self.keys, end - self.window.size, end, self.partials))
 

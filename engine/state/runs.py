@@ -12,7 +12,7 @@ Cost     a row is merged about log8(rows per slice) times; freeze copies one ref
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +25,9 @@ from engine.state.schema import table_schema
 
 FAN_OUT = 8
 """So many runs of one level become one run of the next: few merges, and few runs at fire."""
+
+_LARGE = 1_024
+"""A slice of so many rows costs more than another query."""
 
 
 class MemoryRuns(RunsHandle):
@@ -46,9 +49,10 @@ class MemoryRuns(RunsHandle):
         if run.is_empty():
             return
         run = pl.DataFrame([run.get_column(column) for column in self._columns])
-        if run.get_column(SLICE_END).n_unique() > 1:
-            run = run.sort(SLICE_END)
         ends = run.get_column(SLICE_END).to_numpy()
+        if (ends[1:] < ends[:-1]).any():
+            run = run.sort(SLICE_END)
+            ends = run.get_column(SLICE_END).to_numpy()
         starts = [0, *(np.flatnonzero(np.diff(ends)) + 1).tolist(), run.height]
         for start, stop in pairwise(starts):
             self._append_to(int(ends[start]), run.slice(start, stop - start))
@@ -82,6 +86,21 @@ class MemoryRuns(RunsHandle):
         ends, self._ends = self._ends[:ripe], self._ends[ripe:]
         runs = [run for end in ends for run in self._slices.pop(end)]
         return merged(runs, self._merge, self._descriptor, slices=len(ends))
+
+    def take_parts(self, time: Micros) -> Iterator[pl.DataFrame]:
+        """Large slices by themselves: that costs less than to merge and to sort by slice too."""
+        small: list[int] = []
+        for end in self._ends[: bisect_right(self._ends, time)]:
+            if sum(run.height for run in self._slices[end]) < _LARGE:
+                small.append(end)
+                continue
+            parts = [
+                self.take_until(Micros(small[-1])) if small else None,
+                self.take_until(Micros(end)),
+            ]
+            small.clear()
+            yield from (part for part in parts if part is not None)
+        yield from super().take_parts(time)
 
     def slice_ends(self) -> Sequence[int]:
         """The ends of all slices, in order."""
@@ -130,6 +149,8 @@ def merged(
     """All rows of some runs, one per key and slice. `slices`: how many slices they are of."""
     if merge is None:
         return pl.concat(runs)
+    if len(runs) == 1 and slices == 1 and _is_merged(runs[0], descriptor):
+        return runs[0]
     # Grouping by one column is several times as fast as by two.
     within = [SLICE_END] if slices > 1 else []
     constant = [KEY_GROUP] if slices > 1 else [KEY_GROUP, SLICE_END]
@@ -140,3 +161,11 @@ def merged(
 def level_of(rows: int) -> int:
     """Which size class a run of so many rows belongs to."""
     return (rows.bit_length() - 1) // 3
+
+
+def _is_merged(run: pl.DataFrame, descriptor: StateDescriptor) -> bool:
+    """Whether no key has two rows: the usual case where one subtask gathers over many batches."""
+    if len(descriptor.keys) == 1:
+        (key,) = descriptor.keys
+        return run.get_column(key).n_unique() == run.height
+    return run.select(descriptor.keys).n_unique() == run.height

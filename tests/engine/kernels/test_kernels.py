@@ -142,6 +142,48 @@ def test_floats_are_added_to_the_limbs_that_splitting_them_gives(rows):
         ]
 
 
+digits = st.integers(0, 2**40 - 1) | st.sampled_from([0, 1, 2**40 - 1, 2**39, 2**39 + 1])
+sums = st.tuples(digits, digits, digits, st.integers(-(2**40) + 1, 2**40 - 1) | digits)
+
+
+@given(st.lists(sums | st.floats(-1e9, 1e9), max_size=20))
+@few
+def test_limbs_are_rounded_to_the_nearest_float(rows):
+    table = [row if isinstance(row, tuple) else limbs_of(row) for row in rows]
+    limbs = np.array(table, dtype=np.int64).reshape(-1, 4).T.copy()
+
+    def round_(kernels):
+        rounded = np.empty(len(rows))
+        kernels.round_limbs(limbs, -96, rounded)
+        return [rounded, np.signbit(rounded)]
+
+    rounded, _ = same(round_)
+    whole = [sum(digit << 40 * place for place, digit in enumerate(row)) for row in table]
+    assert rounded.tolist() == [number / 2**96 for number in whole]
+
+
+def limbs_of(value):
+    """The limbs of one float."""
+    *limbs, _, _ = split(pl.Series([value]))
+    return [part[0] for part in carry(limbs, no_rests(1))[:4]]
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=4 * CELLS, max_size=4 * CELLS))
+@few
+def test_limbs_are_read_in_their_lasting_form(rows):
+    cells, limbs = np.array([3, 0], dtype=np.int64), np.array(rows, dtype=np.int64)
+
+    def read(kernels):
+        found = np.zeros((4, 2), dtype=np.int64)
+        kernels.read_limbs(cells, limbs, found)
+        return [found]
+
+    [found] = same(read)
+    assert ((found[:3] >= 0) & (found[:3] < 2**40)).all()
+    expected = sum(digit << 40 * place for place, digit in enumerate(rows[12:16]))
+    assert sum(int(digit) << 40 * place for place, digit in enumerate(found[:, 0])) == expected
+
+
 @given(st.lists(st.floats(allow_nan=False), max_size=20), st.booleans())
 @few
 def test_floats_are_compared_and_no_zero_has_a_sign(rows, largest):

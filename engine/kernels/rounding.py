@@ -17,7 +17,7 @@ Whole = npt.NDArray[np.int64]
 
 DIGIT_BITS = 40
 _MASK = 2**DIGIT_BITS - 1
-_KEPT = 62
+KEPT_BITS = 62
 """More than the 53 bits of a double and a guard bit, less than the 63 of an int64."""
 
 
@@ -46,7 +46,7 @@ def rounded(digits: Sequence[Whole], unit: int) -> npt.NDArray[np.float64]:
         np.take_along_axis(table, (lead + step)[None], axis=0)[0] for step in range(4)
     )
     # How many bits to take from the digits after the first: 22 to 61.
-    wanted = _KEPT - np.frexp(first.astype(np.float64))[1].astype(np.int64)
+    wanted = KEPT_BITS - np.frexp(first.astype(np.float64))[1].astype(np.int64)
     whole, left = _leading(second, third, wanted)
     sticky = (left != 0) | (fourth != 0)
     mantissa = (first << wanted) | whole | sticky
