@@ -3,7 +3,7 @@
     4 splits of made-up events --hash(key)--> tumbling("1s"): count, sum --> Parquet files
                                               or sliding("60s", "1s"), or session("1s")
 
-Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split has `RATE` events a
+Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split has a part of the events of a
          second of event time, each up to `LAG` later than its turn; how fast they are read is up to
          the engine. For sessions a key has events for `BURST`, and then none for three times that.
 Cost     making the events is part of the job, and of its baseline; it costs next to nothing.
@@ -29,8 +29,8 @@ from engine.windows import Session, SlicedWindows
 
 KEYS = 1_000
 SPLITS = 4
-RATE = 25_000
-STEP = 1_000_000 // RATE
+PER_SECOND = 2_000_000
+"""Events a second of event time, of all splits together."""
 LAG = 450_000
 """µs; less than the bound of out-of-orderness, so no event is late."""
 BURST = 2_000_000
@@ -42,9 +42,10 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 class Events(GeneratorSource):
     """Events that are computed from their number."""
 
-    def __init__(self, rows: int, keys: int = KEYS) -> None:
-        super().__init__(RATE, rows=rows // SPLITS, anchor=BEGAN, paced=False)
+    def __init__(self, rows: int, keys: int = KEYS, per_second: int = PER_SECOND) -> None:
+        super().__init__(per_second // SPLITS, rows=rows // SPLITS, anchor=BEGAN, paced=False)
         self.keys = keys
+        self.step = 1_000_000 * SPLITS // per_second
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -57,8 +58,10 @@ class Events(GeneratorSource):
         # Rows are numbered without gaps, so they are a slice of the table, some turns later.
         first = int(row[0])
         place = (first + int(split) * 7_919) % TABLE
-        keys, values, turns = (column.slice(place, len(row)) for column in _table(self.keys))
-        return pl.DataFrame([keys, values, turns + (began + (first - place) * STEP)])
+        keys, values, turns = (
+            column.slice(place, len(row)) for column in _table(self.keys, self.step)
+        )
+        return pl.DataFrame([keys, values, turns + (began + (first - place) * self.step)])
 
 
 class Visits(Events):
@@ -77,19 +80,19 @@ WINDOWS: dict[str, tuple[type[Events], SlicedWindows | Session]] = {
     "session": (Visits, windows.session("1s")),
 }
 
-_made: dict[int, list[pl.Series]] = {}
+_made: dict[tuple[int, int], list[pl.Series]] = {}
 
 
-def _table(keys: int) -> list[pl.Series]:
+def _table(keys: int, step: int) -> list[pl.Series]:
     """Keys, values and times, made once per process; twice, so that no slice runs over the end."""
-    if keys not in _made:
+    if (keys, step) not in _made:
         luck = np.random.RandomState(1)
         key = luck.randint(0, keys, TABLE, dtype=np.int64)
         value, lag = luck.random_sample(TABLE), luck.randint(0, LAG, TABLE, dtype=np.int64)
-        time = np.arange(2 * TABLE) * STEP - np.tile(lag, 2)
+        time = np.arange(2 * TABLE) * step - np.tile(lag, 2)
         columns = {"key": np.tile(key, 2), "value": np.tile(value, 2), "time": time}
-        _made[keys] = pl.DataFrame(columns).get_columns()
-    return _made[keys]
+        _made[keys, step] = pl.DataFrame(columns).get_columns()
+    return _made[keys, step]
 
 
 def main() -> None:
@@ -97,6 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--per-second", type=int, default=PER_SECOND)
     parser.add_argument("--window", choices=WINDOWS, default="tumbling")
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args()

@@ -17,6 +17,9 @@ from benchmarks.latency import delays
 
 BATCH = 65_536
 SMALL_BATCH = 8_192
+SPARSE = ("--per-second", "100000")
+"""As the scripts of peers have it: with many keys there are more than half as many results as
+events then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ WORKLOADS = (
     sums("1,000 keys", 40_000_000, goal=30_000_000),
     sums("1,000 keys, 2 workers", 60_000_000, parallelism=2, goal=40_000_000),
     sums("1,000 keys, small batches", 20_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
+    sums("1,000 keys, sparse", 40_000_000, *SPARSE),
+    sums("100,000 keys, sparse", 8_000_000, "--keys", "100000", *SPARSE),
     sums("100,000 keys", 16_000_000, "--keys", "100000", goal=8_000_000),
     kind("sliding", "60 s by 1 s, 1,000 keys", 20_000_000, goal=10_000_000),
     kind("session", "1,000 keys", 20_000_000, goal=5_000_000),

@@ -7,6 +7,6 @@ Order    both ways give the same numbers, so it does not matter when a process c
 """
 
 from engine.kernels.keyslots import KeySlots
-from engine.kernels.loading import active, load, load_in_background
+from engine.kernels.loading import Loading, active, load
 
-__all__ = ["KeySlots", "active", "load", "load_in_background"]
+__all__ = ["KeySlots", "Loading", "active", "load"]

@@ -144,11 +144,25 @@ def load() -> None:
     _Using.kernels = compiled
 
 
-def load_in_background() -> threading.Thread:
-    """Begin to load, and go on with the plain loops meanwhile."""
-    thread = threading.Thread(target=_try_to_load, name="kernels", daemon=True)
-    thread.start()
-    return thread
+class Loading:
+    """Loads on a thread of its own, once it is wanted; the plain loops do meanwhile."""
+
+    def __init__(self) -> None:
+        self._thread = threading.Thread(target=_try_to_load, name="kernels", daemon=True)
+        self._changing = threading.Lock()
+        self._begun = False
+
+    def want(self) -> None:
+        """Begin, if that has not been done. Any thread."""
+        with self._changing:
+            if not self._begun:
+                self._begun = True
+                self._thread.start()
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait a moment for the end."""
+        self.want()
+        self._thread.join(timeout_s)
 
 
 def _try_to_load() -> None:

@@ -73,6 +73,9 @@ class Operator(ABC):
     name: ClassVar[str]
     """Kind of operator, for plans and pages: e.g. "filter", "window"."""
 
+    compiled: ClassVar[bool] = False
+    """Whether it runs compiled loops over rows: workers load them first, see `engine.kernels`."""
+
     @property
     def states(self) -> Sequence[StateDescriptor]:
         """Every state it keeps; none for a stateless one. Known when the graph is built."""

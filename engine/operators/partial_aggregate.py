@@ -48,6 +48,7 @@ class PartialAggregate(Operator):
     """Gathers rows per key and slice."""
 
     name: ClassVar[str] = "partial_aggregate"
+    compiled: ClassVar[bool] = True
 
     def __init__(self, keys: Sequence[str], horizons: Horizons, partials: Partials) -> None:
         self.keys = tuple(keys)

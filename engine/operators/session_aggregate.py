@@ -71,6 +71,7 @@ class PartialSessions(Operator):
     """Gathers rows per key and slice of one gap."""
 
     name: ClassVar[str] = "partial_aggregate"
+    compiled: ClassVar[bool] = True
 
     def __init__(self, keys: Sequence[str], window: Session, fragments: Partials) -> None:
         self.keys = tuple(keys)

@@ -40,7 +40,8 @@ from engine.clock import monotonic
 from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.errors import ConnectionLost, Domain, HeadwaterError
 from engine.graph.jobgraph import JobGraph, TaskId
-from engine.kernels import load_in_background
+from engine.kernels import Loading
+from engine.operators.contract import Operator
 from engine.runtime import control
 from engine.runtime.control_link import ControlLink
 from engine.runtime.spec import TaskSpec
@@ -54,6 +55,10 @@ from engine.runtime.worker_subtask import Subtask
 FAILED, ORPHANED = 1, 3
 STORING_THREADS = 2
 METRICS_S = 1.0
+SPARE_S = 1.0
+"""A spare that waits for longer may be needed for any job: it loads the compiled kernels too."""
+KERNELS_S = 2.0
+"""Enough to load kernels from their cache; if they are being compiled, plain ones do meanwhile."""
 CLOSE_S = 5.0
 LOST_PEER_S = 3.0
 """A lost peer is news that the job manager hears from the task manager, with the true cause, and
@@ -63,9 +68,12 @@ answers by killing us. Only if that does not happen do we fail by ourselves."""
 class Worker:
     """Hosts the subtasks of one slot."""
 
-    def __init__(self, runtime: Path, spec: control.StartWorker, link: ControlLink) -> None:
+    def __init__(
+        self, runtime: Path, spec: control.StartWorker, link: ControlLink, kernels: Loading
+    ) -> None:
         self._spec = spec
         self._link = link
+        self._kernels = kernels
         self._wiring = self._load()
         self._storing = ThreadPoolExecutor(STORING_THREADS, thread_name_prefix="storing")
         self._over = threading.Event()
@@ -79,6 +87,13 @@ class Worker:
             for task, of_task in self._wiring.specs.items()
             if task.subtask == spec.slot
         }
+        self._is_compiled = any(
+            isinstance(chained.operator, Operator) and chained.operator.compiled
+            for subtask in self._subtasks.values()
+            for chained in subtask.spec.vertex.operators
+        )
+        if self._is_compiled:
+            kernels.want()
 
     def _load(self) -> Wiring:
         sys.path.insert(0, self._spec.code)
@@ -124,6 +139,8 @@ class Worker:
             subtask.start(SubtaskRestore.from_json(found) if found else None)
         for subtask in self._subtasks.values():
             subtask.ready.wait()
+        if self._is_compiled:
+            self._kernels.wait(KERNELS_S)
         self._link.send(control.WorkerReady())
 
     def _run(self) -> None:
@@ -242,7 +259,7 @@ def main(argv: Sequence[str]) -> int:
     follow_in_death()
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # a spare has nothing to say
     runtime = Path(argv[0])
-    warm_up()
+    kernels = warm_up()
     orders = read_orders()
     if orders is None:
         return ORPHANED
@@ -258,7 +275,7 @@ def main(argv: Sequence[str]) -> int:
         return ORPHANED
     threading.excepthook = lambda args: _die(link, args.exc_value)
     try:
-        worker = Worker(runtime, spec, link)
+        worker = Worker(runtime, spec, link, kernels)
         answer_dumps(worker.describe)
         return worker.serve()
     except ConnectionLost:
@@ -268,10 +285,14 @@ def main(argv: Sequence[str]) -> int:
         return FAILED
 
 
-def warm_up() -> None:
-    """Import what jobs are made of, while nobody waits for it."""
-    load_in_background()
+def warm_up() -> Loading:
+    """Import what jobs are made of, while nobody waits for it; soon after, what most are made of."""
     importlib.import_module("engine.stream")
+    kernels = Loading()
+    later = threading.Timer(SPARE_S, kernels.want)
+    later.daemon = True
+    later.start()
+    return kernels
 
 
 def redirect_output(path: str) -> None:
