@@ -286,7 +286,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def warm_up() -> Loading:
-    """Import what jobs are made of, while nobody waits for it; soon after, what most are made of."""
+    """Import what jobs are made of, while nobody waits for it; a moment later, kernels too."""
     importlib.import_module("engine.stream")
     kernels = Loading()
     later = threading.Timer(SPARE_S, kernels.want)
