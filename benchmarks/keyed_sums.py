@@ -3,8 +3,9 @@
     4 splits of made-up events --hash(key)--> tumbling("1s"): count, sum --> Parquet files
                                               or sliding("60s", "1s"), or session("1s")
 
-Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each event comes up
-         to `LAG` later than its turn; how fast they are read is up to the engine. For sessions a key has events for `BURST`, and then none for three times that.
+Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each event comes up to `LAG`
+         later than its turn; how fast they are read is up to the engine. For sessions a key has
+         events for `BURST`, and then none for three times that.
 Cost     making the events is part of the job, and of its baseline; it costs next to nothing.
 """
 
