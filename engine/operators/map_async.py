@@ -9,7 +9,8 @@ Order    ordered: rows leave as they came. Unordered: as answers come, but not p
 Late     rows keep their event time and their lateness.
 Exempt   from the law of the same output: what the service answers, and whether it does in time.
 Cost     some 20 µs per request; `rows_per_call` asks for many rows at once. While as many rows are
-         in flight as `capacity` allows, no input is taken: that is backpressure.
+         in flight as `capacity` allows, no input is taken: that is backpressure. A barrier waits
+         behind the batches before it, so a capacity too small for the service delays checkpoints.
 Errors   FunctionError with the row for what the function raises, RequestFailed for what it raises
          of the world (OSError) and for no answer in time.
 """
