@@ -105,7 +105,7 @@ class _Counter(SinkWriter):
         self._total += float(frame["value"].sum())
 
     def prepare(self, checkpoint_id: int) -> Json | None:
-        counted = [f"{self._writer}-{checkpoint_id}", self._rows, self._total]
+        counted: list[Json] = [f"{self._writer}-{checkpoint_id}", self._rows, self._total]
         self._rows, self._total = 0, 0.0
         return counted if counted[1] else None
 
