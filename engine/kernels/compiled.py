@@ -443,3 +443,43 @@ def latest_rows(slots, times, latest, fresh, row_times, ttl, found):
                 high = middle
         last = low - 1 if low > begin else latest[slot]
         found[row] = 0 if ttl and row_times[last] <= time - ttl else last
+
+
+@_compiled(types.boolean, _SMALL, _WHOLE, _COUNT, types.int32, types.int64)
+def _is_before(slots, times, row, slot, time):
+    return slots[row] < slot or (slots[row] == slot and times[row] < time)
+
+
+@_compiled(_COUNT, _SMALL, _WHOLE, _COUNT, types.int32, types.int64)
+def _first_from(slots, times, at, slot, time):
+    """The first row from `at` on that is not before a slot and time: in growing steps, since it is
+    near as a rule, and then by halves.
+    """
+    step = 1
+    while at + step <= len(slots) and _is_before(slots, times, at + step - 1, slot, time):
+        at += step
+        step *= 2
+    end = min(at + step, len(slots))
+    while at < end:
+        middle = (at + end) // 2
+        if _is_before(slots, times, middle, slot, time):
+            at = middle + 1
+        else:
+            end = middle
+    return at
+
+
+_SIDE = types.Tuple((_SMALL, _WHOLE))
+
+
+@_compiled(types.void, _SIDE, _SIDE, _COUNT, _COUNT, types.int64[::1], types.int64[::1])
+def near(asked, rows, lower, upper, begins, ends):
+    """Find where the rows near each slot and time lie."""
+    slots, times = asked
+    row_slots, row_times = rows
+    begin = end = 0
+    for row in range(len(slots)):
+        slot, time = slots[row], times[row]
+        begin = _first_from(row_slots, row_times, begin, slot, time + lower)
+        end = _first_from(row_slots, row_times, max(begin, end), slot, time + upper + 1)
+        begins[row], ends[row] = begin, end

@@ -122,6 +122,17 @@ class Kernels(Protocol):
     ) -> None:
         """Find the last row of each slot up to a time."""
 
+    def near(
+        self,
+        asked: tuple[Small, Whole],
+        rows: tuple[Small, Whole],
+        lower: int,
+        upper: int,
+        begins: Whole,
+        ends: Whole,
+    ) -> None:
+        """Find where the rows near each slot and time lie."""
+
     def running_watermark(self, times: Whole, bound: int, watermark: int) -> tuple[int, bool]:
         """The watermark after some rows, and whether any was behind it."""
 

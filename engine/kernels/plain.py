@@ -360,3 +360,26 @@ def latest_rows(
     if ttl:
         row[row_times[row] <= times - ttl] = 0
     found[:] = row
+
+
+def near(
+    asked: tuple[Small, Whole],
+    rows: tuple[Small, Whole],
+    lower: int,
+    upper: int,
+    begins: Whole,
+    ends: Whole,
+) -> None:
+    """Find where the rows lie that have a slot asked for, and lower <= time - time asked <= upper.
+
+    Both are slots and times, in order of both.
+    """
+    (slots, times), (row_slots, row_times) = asked, rows
+    distinct, ranks = np.unique(row_times, return_inverse=True)
+    # Slot and place among the distinct times as one number: never too large, unlike the times.
+    width = len(distinct) + 1
+    places = row_slots.astype(np.int64) * width + ranks + 1
+    base = slots.astype(np.int64) * width
+    begins[:] = places.searchsorted(base + distinct.searchsorted(times + lower) + 1)
+    last = base + distinct.searchsorted(times + upper, side="right")
+    ends[:] = np.maximum(places.searchsorted(last, side="right"), begins)

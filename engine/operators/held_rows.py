@@ -4,8 +4,8 @@
                                                   it in, so there are few, and rows move seldom
     meet ──▶ (rows of a run, rows of another) with one key, and times at a distance in between
 
-Cost     a row moves about log2 of all rows times; finding a range is two binary searches per run.
-         What has expired goes when its run is merged, or as a whole.
+Cost     a row moves about log2 of all rows times; two runs meet in one pass over the smaller one.
+         What has expired goes when it is half of its run.
 """
 
 from __future__ import annotations
@@ -14,13 +14,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from engine.elements import EVENT_TIME
-from engine.operators.key_numbers import KeyNumbers, Numbers
+from engine.kernels import KeySlots, active
 
 _MOST_PAIRS = 500_000
 """So many pairs are made at once: a hot key may have more than fit into memory."""
+
+_SMALL = 2**16
+"""NumPy sorts integers below this ten times as fast as larger ones."""
+
+Places = npt.NDArray[np.int64]
+_Slots = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +35,29 @@ class Run:
     """Rows in order of key and time."""
 
     rows: pl.DataFrame
-    numbers: Numbers
-    times: Numbers
-    distinct: Numbers
-    """All times, once each, in order."""
-    places: Numbers
-    """Key and place among the distinct times as one number: never too large, unlike the times."""
+    slots: _Slots
+    times: Places
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, numbers: Numbers) -> Run:
-        """Sort rows with the numbers of their keys."""
-        times = rows.get_column(EVENT_TIME).to_numpy()
-        order = np.lexsort((times, numbers))
-        distinct, ranks = np.unique(times[order], return_inverse=True)
-        places = numbers[order] * (len(distinct) + 1) + ranks + 1
-        return cls(rows[order], numbers[order], times[order], distinct, places)
+    def of(cls, rows: pl.DataFrame, slots: _Slots) -> Run:
+        """Sort rows with the slots of their keys."""
+        times = rows.get_column(EVENT_TIME)
+        by_time = np.arange(len(times)) if times.is_sorted() else times.arg_sort().to_numpy()
+        ordered = slots[by_time]
+        narrow = ordered.astype(np.uint16) if ordered.max(initial=0) < _SMALL else ordered
+        order = by_time[np.argsort(narrow, kind="stable")]
+        return cls(rows[order], slots[order], times.to_numpy()[order])
 
-    def ranges(self, numbers: Numbers, since: Numbers, until: Numbers) -> tuple[Numbers, Numbers]:
-        """Where the rows [begin, end) of keys lie, with since <= time <= until."""
-        base = numbers * (len(self.distinct) + 1)
-        first = base + self.distinct.searchsorted(since) + 1
-        last = base + self.distinct.searchsorted(until, side="right")
-        return self.places.searchsorted(first), self.places.searchsorted(last, side="right")
+    def only(self, mask: npt.NDArray[np.bool_]) -> Run:
+        """Some of its rows."""
+        return Run(self.rows.filter(pl.Series(mask)), self.slots[mask], self.times[mask])
 
-    def meet(self, other: Run, lower: int, upper: int) -> Iterator[tuple[Numbers, Numbers]]:
+    def meet(self, other: Run, lower: int, upper: int) -> Iterator[tuple[Places, Places]]:
         """(my rows, its rows) that have one key, and lower <= its time - my time <= upper."""
-        begins, ends = other.ranges(self.numbers, self.times + lower, self.times + upper)
-        counts = np.maximum(ends - begins, 0)
+        begins, ends = np.empty_like(self.times), np.empty_like(self.times)
+        asked, rows = (self.slots, self.times), (other.slots, other.times)
+        active().near(asked, rows, lower, upper, begins, ends)
+        counts = ends - begins
         totals = counts.cumsum()
         at = 0
         while at < len(counts):
@@ -72,9 +75,10 @@ class Run:
 class HeldRows:
     """What one side of a join holds."""
 
-    def __init__(self, keys: Sequence[str], numbers: KeyNumbers, rows: pl.DataFrame | None) -> None:
+    def __init__(self, keys: Sequence[str], slots: KeySlots, rows: pl.DataFrame | None) -> None:
+        """`slots`: of the keys of both sides, whatever they are called."""
         self._keys = tuple(keys)
-        self._numbers = numbers
+        self._slots = slots
         self.runs: list[Run] = []
         if rows is not None:
             self.add(self.run(rows))
@@ -86,7 +90,9 @@ class HeldRows:
 
     def run(self, rows: pl.DataFrame) -> Run:
         """Rows as a run that is not held yet."""
-        return Run.of(rows, self._numbers.add([rows.get_column(key) for key in self._keys]))
+        pairs = zip(self._keys, self._slots.keys, strict=True)
+        keys = pl.DataFrame([rows.get_column(key).alias(name) for key, name in pairs])
+        return Run.of(rows, self._slots.of(keys))
 
     def add(self, run: Run) -> None:
         """Hold a run."""
@@ -94,7 +100,7 @@ class HeldRows:
         while len(self.runs) > 1 and self.runs[-2].rows.height < 2 * self.runs[-1].rows.height:
             small, large = self.runs.pop(), self.runs.pop()
             rows = pl.concat([large.rows, small.rows], rechunk=True)
-            self.runs.append(Run.of(rows, np.concatenate([large.numbers, small.numbers])))
+            self.runs.append(Run.of(rows, np.concatenate([large.slots, small.slots])))
 
     def expire(self, time: int) -> None:
         """Let go of rows with event_time < time, in runs of which at least half are that old."""
@@ -108,5 +114,4 @@ def _without(run: Run, time: int) -> Run | None:
         return None
     if 2 * old < len(run.times):
         return run
-    left = run.times >= time
-    return Run.of(run.rows.filter(pl.Series(left)), run.numbers[left])
+    return run.only(run.times >= time)

@@ -26,11 +26,11 @@ import polars as pl
 
 from engine.durations import format_duration
 from engine.elements import EVENT_TIME, MIN_TIME, Micros
+from engine.kernels import KeySlots
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import user_columns
-from engine.operators.held_rows import HeldRows, Run
+from engine.operators.held_rows import HeldRows, Places, Run
 from engine.operators.join_sides import Side, as_one, in_steps, joined_schema, set_aside
-from engine.operators.key_numbers import KeyNumbers, Numbers
 from engine.operators.partial_aggregate import row_marks
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import HeldHandle, RowsHandle
@@ -81,12 +81,13 @@ class IntervalJoin(Operator):
     def open(self, ctx: Context) -> None:
         """Take the held rows out of the state."""
         self._reached = ctx.watermark
+        self._slots = KeySlots(self.left.keys, ctx.max_parallelism)
         self._load([self._handle(ctx, port).frames() for port in (0, 1)])
 
     def _load(self, held: Sequence[Sequence[pl.DataFrame]]) -> None:
-        self._numbers = KeyNumbers({key: self.left.schema[key] for key in self.left.keys})
+        self._slots.clear()
         self._held = tuple(
-            HeldRows(side.keys, self._numbers, as_one(frames) if frames else None)
+            HeldRows(side.keys, self._slots, as_one(frames) if frames else None)
             for side, frames in zip(self._sides, held, strict=True)
         )
 
@@ -139,7 +140,7 @@ class IntervalJoin(Operator):
                 for its, mine in other.meet(run, -self.upper, -self.lower):
                     yield self._joined(run, mine, other, its)
 
-    def _joined(self, left: Run, mine: Numbers, right: Run, its: Numbers) -> pl.DataFrame:
+    def _joined(self, left: Run, mine: Places, right: Run, its: Places) -> pl.DataFrame:
         """The results of some pairs."""
         valid = _in_time(left, mine, right, its)
         if not valid.all():
@@ -157,7 +158,7 @@ class IntervalJoin(Operator):
             judged = (run.times + reach >= since) & (run.times + reach < until)
             if not judged.any():
                 continue
-            rows = Run.of(run.rows.filter(pl.Series(judged)), run.numbers[judged])
+            rows = run.only(judged)
             alone = rows.rows.filter(pl.Series(~self._met(rows)))
             times = alone.get_column(EVENT_TIME) + reach
             frames.append(pl.DataFrame([*self._of_left(alone), times]))
@@ -178,7 +179,7 @@ class IntervalJoin(Operator):
         for port, held in enumerate(self._held):
             held.expire(time - self._hold[port])
             self._handle(ctx, port).hold([run.rows for run in held.runs])
-        if len(self._numbers) > 2 * sum(held.height for held in self._held) + _SLACK:
+        if len(self._slots) > 2 * sum(held.height for held in self._held) + _SLACK:
             self._load([self._handle(ctx, port).frames() for port in (0, 1)])
 
     def _rows(self, ctx: Context, port: int) -> RowsHandle:
@@ -198,7 +199,7 @@ def _signed(bound: int) -> str:
     return f"{'-' if bound < 0 else ''}{format_duration(abs(bound))}"
 
 
-def _in_time(left: Run, mine: Numbers, right: Run, its: Numbers) -> npt.NDArray[np.bool_]:
+def _in_time(left: Run, mine: Places, right: Run, its: Places) -> npt.NDArray[np.bool_]:
     """Which pairs are not before the watermark that one of their rows came behind."""
     times = np.maximum(left.times[mine], right.times[its])
     valid = np.ones(len(times), dtype=np.bool_)

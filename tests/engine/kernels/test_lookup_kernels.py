@@ -1,4 +1,4 @@
-"""The compiled lookup of versions does what the plain one does, and what its definition says."""
+"""The lookups of joins, compiled and plain, give what their definition says."""
 
 from __future__ import annotations
 
@@ -52,3 +52,21 @@ def test_a_row_finds_the_last_version_up_to_its_time(kernels, ttl, settled, fres
         last = valid[-1] if valid else 0
         wanted = 0 if ttl and rows[last][1] <= time - ttl else last
         assert place == wanted
+
+
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
+@given(rows=versions, asked=questions, bounds=st.tuples(st.integers(-6, 6), st.integers(0, 8)))
+@settings(max_examples=60, deadline=None)
+def test_the_rows_near_a_time_are_found(kernels, rows, asked, bounds):
+    lower, upper = bounds[0], sum(bounds)
+    rows, asked = sorted(rows), sorted(asked)
+    begins, ends = np.empty(len(asked), np.int64), np.empty(len(asked), np.int64)
+    kernels.near(columns(asked), columns(rows), lower, upper, begins, ends)
+    for (slot, time), begin, end in zip(asked, begins, ends, strict=True):
+        wanted = [row for row in rows if row[0] == slot and lower <= row[1] - time <= upper]
+        assert rows[begin:end] == wanted
+
+
+def columns(pairs):
+    slots = np.array([slot for slot, _ in pairs], dtype=np.int32)
+    return slots, whole([time for _, time in pairs])
