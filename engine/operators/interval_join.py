@@ -46,6 +46,7 @@ class IntervalJoin(Operator):
     """Joins rows (input 0) with those of input 1 that are near in time."""
 
     name: ClassVar[str] = "interval_join"
+    compiled: ClassVar[bool] = True
 
     def __init__(
         self, left: Side, right: Side, lower: Micros, upper: Micros, *, outer: bool = False

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from engine.elements import KEY_GROUP
-from engine.kernels import KeySlots
+from engine.kernels import KeySlots, active, plain
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 
@@ -37,7 +37,8 @@ class KeyBy(Operator):
 
     def _key_groups(self, frame: pl.DataFrame, ctx: Context) -> pl.Series:
         """The key group of each row: looked up, as most keys have come before."""
-        if self._slots is None:
+        # The plain loops take longer than hashing.
+        if self._slots is None or active() is plain:
             return key_groups(frame, self.keys, ctx.max_parallelism)
         slots = self._slots.of(frame)
         if len(self._slots) > len(self._groups):

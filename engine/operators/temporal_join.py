@@ -37,6 +37,7 @@ class TemporalJoin(Operator):
     """Joins rows (input 0) with the versions of their key (input 1)."""
 
     name: ClassVar[str] = "temporal_join"
+    compiled: ClassVar[bool] = True
 
     def __init__(
         self,

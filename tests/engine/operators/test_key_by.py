@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.elements import KEY_GROUP
 from engine.keygroups import key_groups
+from engine.kernels import compiled, plain
 from engine.operators import key_by
 from engine.operators.key_by import KeyBy
 from engine.testing.harness import OperatorHarness
@@ -18,12 +19,14 @@ rows = st.tuples(st.integers(-3, 3), st.sampled_from(["", "a", "東京"]))
 batches = st.lists(st.lists(rows, min_size=1, max_size=9), max_size=5)
 
 
+@pytest.mark.parametrize("kernels", [plain, compiled], ids=["plain", "compiled"])
 @pytest.mark.parametrize("keys", [["id"], ["name"], ["name", "id"]])
 @given(batches=batches)
 @settings(max_examples=15, deadline=None)
-def test_key_groups_are_those_of_the_keys(keys, batches):
+def test_key_groups_are_those_of_the_keys(keys, kernels, batches):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_by, "_MOST_KEYS", 5)
+        patch.setattr(key_by, "active", lambda: kernels)
         harness = OperatorHarness(KeyBy(keys), max_parallelism=12)
         for batch in batches:
             frame = pl.DataFrame(batch, schema=KEYS, orient="row")
