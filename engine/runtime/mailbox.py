@@ -51,8 +51,11 @@ class Mailbox:
     def grant(self, output: int, amount: int) -> None:
         """Allow `amount` more elements on an output channel. The receiver's thread."""
         with self._changed:
+            waited_for = self._credits[output] == 0
             self._credits[output] += amount
-            self._tell()
+            # An owner that had credits left sleeps for another reason: until it is time to poll.
+            if waited_for:
+                self._tell()
 
     def _tell(self) -> None:
         self._news = True
@@ -85,8 +88,7 @@ class Mailbox:
             self._credits[output] -= 1
             return True
 
-    def wait(self, timeout: float | None) -> None:
-        """Sleep until something changed since the last `take_commands`. Owner only."""
+    def wait(self, timeout: float | None) -> bool:
+        """Sleep until something changed since the last `take_commands`; say if so. Owner only."""
         with self._changed:
-            if not self._news:
-                self._changed.wait(timeout)
+            return self._news or self._changed.wait(timeout)

@@ -68,7 +68,7 @@ def test_commands_run_in_the_order_in_which_they_were_posted():
     [
         lambda mailbox: mailbox.post(lambda: None),
         lambda mailbox: mailbox.put(0, Idle()),
-        lambda mailbox: mailbox.grant(0, 1),
+        lambda mailbox: mailbox.spend(0) and mailbox.grant(0, 1),
     ],
     ids=["command", "element", "credit"],
 )
@@ -77,6 +77,17 @@ def test_what_happens_before_a_wait_is_not_slept_through(happens):
     mailbox.take_commands()
     happens(mailbox)
     mailbox.wait(None)
+
+
+def test_a_credit_wakes_only_an_owner_that_has_none_left():
+    mailbox = Mailbox(0, 1, capacity=2)
+    mailbox.spend(0)
+    mailbox.grant(0, 1)
+    assert not mailbox.wait(0)
+    mailbox.spend(0)
+    mailbox.spend(0)
+    mailbox.grant(0, 1)
+    assert mailbox.wait(0)
 
 
 def test_a_local_channel_gives_its_credit_back_when_the_element_is_taken():
