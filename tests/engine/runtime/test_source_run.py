@@ -126,6 +126,18 @@ def test_time_in_which_the_outputs_were_full_is_no_silence() -> None:
     assert read(run, now=Micros(NOW + 5_500)) == [Idle()]
 
 
+def test_the_time_of_a_restore_is_no_silence() -> None:
+    strategy = monotonic("t", idle_after=1_000)
+    first = source_run({"a": frame(5)}, strategy=strategy, bounded=False)
+    assert read(first)[1:] == [Watermark(Micros(5))]
+    assert read(first) == []
+    later = Micros(NOW + 60_000_000)
+    again = source_run({"a": frame(5)}, strategy=strategy, bounded=False, restored=first.splits)
+    assert read(again, now=later) == [Watermark(Micros(5))]
+    assert read(again, now=Micros(later + 999)) == []
+    assert read(again, now=Micros(later + 1_000)) == [Idle()]
+
+
 def test_a_split_with_nothing_to_give_is_not_asked_in_a_busy_loop() -> None:
     run = silent(idle_after=1_000_000)
     read(run)
