@@ -22,7 +22,7 @@ from engine.elements import (
     Micros,
     Watermark,
 )
-from engine.errors import InternalError
+from engine.errors import FunctionError, InternalError
 from engine.graph.jobgraph import ChainedOperator, Feed, JobEdge, JobVertex, Partitioning
 from engine.keygroups import KeyGroupRange, range_of
 from engine.operators.contract import MAIN, Context, Operator
@@ -275,6 +275,16 @@ def test_a_failure_names_the_operator_it_came_from() -> None:
     with pytest.raises(ValueError, match="no"):
         deliver(task, numbers(2))
     assert task.failed_operator == "broken"
+
+
+def test_a_failure_while_reading_names_the_source() -> None:
+    rows = pl.DataFrame({"n": [1, None]}, schema={"n": pl.Int64})
+    task = task_of(
+        chained("rows", SourceOperator(MemorySource({"a": rows}), monotonic("n"))), inputs=0
+    )
+    with pytest.raises(FunctionError, match="event time column 'n' is null"):
+        task.poll(NOW, 10)
+    assert task.failed_operator == "rows"
 
 
 def sink_task(tables: OutputTables, restored: Sequence[RestoredOperator] = ()) -> Task:
