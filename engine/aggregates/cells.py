@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.aggregates import exact
+from engine.aggregates import exact, squares
 from engine.kernels import active
 
 At = npt.NDArray[np.int32]
@@ -212,6 +212,24 @@ class ExactSumCells(SumCells):
         self._limbs.reshape(-1, 4)[cells] = 0
 
 
+class SquareSumCells(ExactSumCells):
+    """The sum of the squares of floats."""
+
+    def outside(self, values: pl.Series) -> Flags | None:
+        """What has a square that is too large or too small for the limbs, or is not finite."""
+        known = values.fill_null(0.0) if values.null_count() else values
+        size = np.abs(_floats(known))
+        # Also where it is NaN.
+        rows: Flags = ~((size == 0.0) | ((size >= squares.SMALLEST) & (size < 2.0**32)))
+        return rows if rows.any() else None
+
+    def add(self, at: At, values: pl.Series) -> None:
+        """Add both parts of each square."""
+        at, known = _known(at, values)
+        for part in squares.parts(_floats(known)):
+            active().add_exact(at, part.view(np.int64), self._limbs)
+
+
 class ExtremeCells(Cells):
     """The smallest or largest value."""
 
@@ -288,6 +306,9 @@ def _known(at: At, values: pl.Series) -> tuple[At, pl.Series]:
     return at[known.to_numpy()], values.filter(known)
 
 
+def _floats(values: pl.Series) -> npt.NDArray[np.float64]:
+    return values.to_numpy() if values.dtype == pl.Float64 else values.cast(pl.Float64).to_numpy()
+
+
 def _bits(values: pl.Series) -> npt.NDArray[np.int64]:
-    floats = values.to_numpy() if values.dtype == pl.Float64 else values.cast(pl.Float64).to_numpy()
-    return floats.view(np.int64)
+    return _floats(values).view(np.int64)

@@ -5,9 +5,7 @@
 
 Order    sums are exact, so no bit depends on the order of rows; and since nothing is rounded before
          the difference, values that are large and close together lose nothing.
-Units    squares of values from 2^-20 up are cut at 2^-96, about 1e-29.
 Cost     about 5 µs per result; a value beyond ±2^32, or below 2^-20 in size, about 2 µs.
-Source   Dekker, A floating-point technique for extending the available precision, 1971.
 """
 
 from __future__ import annotations
@@ -18,14 +16,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from engine.aggregates import exact
+from engine.aggregates import exact, squares
 from engine.aggregates.accumulators import Accumulator, Count, ExactSum, negated_parts
-from engine.aggregates.cells import Cells
-
-_SPLITTER = 2.0**27 + 1
-_SMALLEST, _LARGEST = 2.0**-20, 2.0**500
-"""Between these the product is exact in two floats, and its parts are whole multiples of 2^-96."""
-_CUT = 2.0**96
+from engine.aggregates.cells import Cells, SquareSumCells
 
 
 class SquareSum(ExactSum):
@@ -37,16 +30,9 @@ class SquareSum(ExactSum):
         numbers = (floats.fill_null(0.0) if floats.null_count() else floats).to_numpy()
         size = np.abs(numbers)
         finite = np.isfinite(numbers)
-        odd = finite & (numbers != 0.0) & ((size < _SMALLEST) | (size >= _LARGEST))
+        odd = finite & (numbers != 0.0) & ((size < squares.SMALLEST) | (size >= squares.LARGEST))
         plain = np.where(finite & ~odd, numbers, 0.0)
-        high = plain * plain
-        head = plain * _SPLITTER
-        head = head - (head - plain)
-        tail = plain - head
-        low = ((head * head - high) + 2 * head * tail) + tail * tail
-        # Beyond the cut every value would need a big integer, for nothing that anyone can see.
-        small = high < 2.0**64
-        low = np.where(small, np.trunc(np.where(small, low, 0.0) * _CUT) / _CUT, low)
+        high, low = squares.parts(plain)
         special = np.where(finite, high, numbers)
         parts = exact.added(exact.split(pl.Series(special)), exact.split(pl.Series(low)))
         if odd.any():
@@ -54,8 +40,8 @@ class SquareSum(ExactSum):
         return [part.alias(name) for part, name in zip(parts, self.columns, strict=True)]
 
     def cells(self) -> Sequence[Cells] | None:
-        """None that square."""
-        return None
+        """One array of cells."""
+        return [SquareSumCells(list(self.columns))]
 
 
 class Variance(Accumulator):
@@ -74,6 +60,10 @@ class Variance(Accumulator):
     def columns(self) -> Mapping[str, pl.DataType]:
         """Names and types of the partial columns."""
         return {name: dtype for part in self._parts for name, dtype in part.columns.items()}
+
+    def cells(self) -> Sequence[Cells] | None:
+        """Those of each part."""
+        return [each for part in self._parts for each in part.cells() or ()]
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn the values of single rows into partial columns."""

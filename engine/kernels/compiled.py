@@ -250,9 +250,12 @@ def add_exact(cells, bits, limbs):
         if size == 0:
             continue
         place = (size >> 52) - SHIFT
+        mantissa = (size & _FRACTION) | _HIDDEN
+        if place < 0:
+            mantissa >>= -place
+            place = types.int64(0)
         limb = types.int64(place >= DIGIT_BITS) + types.int64(place >= 2 * DIGIT_BITS)
         shift = place - limb * DIGIT_BITS
-        mantissa = (size & _FRACTION) | _HIDDEN
         upper = mantissa >> (DIGIT_BITS - shift)
         sign = bits[row] >> 63  # -1 where negative: x ^ -1 - -1 is -x
         at = types.int64(cells[row]) * 4 + limb

@@ -216,13 +216,15 @@ def outside(bits: Whole, rows: Flags) -> int:
 def add_exact(cells: Small, bits: Whole, limbs: Whole) -> None:
     """Add floats to four limbs each: see `engine.aggregates.exact`.
 
-    A limb grows by less than 2^40 per row, so carry before there are 2^23 rows.
+    They are multiples of 2^-96 below 2^64, as all are that are not `outside`. A limb grows by less
+    than 2^40 per row, so carry before there are 2^23 rows.
     """
     size = bits & (2**63 - 1)
-    place = (size >> 52) - SHIFT
-    mantissa = np.where(size == 0, 0, bits & (2**52 - 1) | 2**52)
-    limb = np.where(size == 0, 0, place // DIGIT_BITS)
-    shift = np.where(size == 0, 0, place - limb * DIGIT_BITS)
+    place = np.where(size == 0, 0, (size >> 52) - SHIFT)
+    mantissa = np.where(size == 0, 0, bits & (2**52 - 1) | 2**52) >> np.maximum(-place, 0)
+    place = np.maximum(place, 0)
+    limb = place // DIGIT_BITS
+    shift = place - limb * DIGIT_BITS
     sign = np.where(bits < 0, -1, 1)
     upper = mantissa >> (DIGIT_BITS - shift)
     mask = 2**DIGIT_BITS - 1

@@ -21,7 +21,12 @@ from engine.operators.partial_aggregate import PartialAggregate
 from engine.state.contract import SLICE_END
 from engine.testing.harness import OperatorHarness
 
-SPECS = {"n": agg.count(), "total": agg.sum("value"), "least": agg.min("value")}
+SPECS = {
+    "n": agg.count(),
+    "total": agg.sum("value"),
+    "least": agg.min("value"),
+    "spread": agg.var("value"),
+}
 PARTIALS = Partials(
     {name: spec.accumulator(name, pl.Float64()) for name, spec in SPECS.items()},
     {name: spec.of for name, spec in SPECS.items()},
@@ -32,7 +37,9 @@ STEP = 10
 batches = st.lists(
     st.tuples(
         st.integers(0, 3) | st.integers(0, 40),
-        st.none() | st.floats(-1e3, 1e3) | st.sampled_from([math.inf, 1e300, 1e-300]),
+        st.none()
+        | st.floats(-1e3, 1e3)
+        | st.sampled_from([math.inf, 1e300, 1e-300, 1e-5, 2.0**-20, 1e10]),
         st.integers(0, 200),
     ),
     min_size=1,
