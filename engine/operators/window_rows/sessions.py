@@ -69,7 +69,8 @@ class SessionTurn(WindowTurn):
         start, end = bounds
         while at < limit and self._turns[at] < end:
             time, stop = self._alone(at)
-            if time >= end or stop <= start or any(s < stop and time < e for s, e in others):
+            # It begins before the end: no row begins after its turn.
+            if stop <= start or any(s < stop and time < e for s, e in others):
                 break
             start, end = min(start, time), max(end, stop)
             at += 1

@@ -48,6 +48,14 @@ def test_a_session_ends_before_one_that_begins_a_gap_later(second, found):
     assert results(job) == found
 
 
+@pytest.mark.parametrize(("mark", "found"), [(3, [[1, 2]]), (4, [[1], [2]])])
+def test_a_row_that_has_its_turn_when_a_session_is_over_does_not_join_it(mark, found):
+    job = harness(applied(windows.session(4)))
+    push(job, (1, 0, None), (2, 1, mark))
+    job.advance(MAX_TIME)
+    assert results(job) == found
+
+
 def test_a_row_whose_turn_is_the_end_of_its_window_is_late_for_the_result():
     job = harness(applied(windows.tumbling(4), triggers.event_time(), allowed=2))
     push(job, (1, 0, None), (2, 1, 4))
@@ -180,6 +188,18 @@ def test_a_continuous_trigger_fires_by_the_clock_when_rows_came_and_at_the_end()
     again.advance(100)
     again.tick(1_090)
     assert results(again) == [[1, 2], [1, 2]]
+
+
+def test_a_continuous_trigger_is_silent_after_the_end_while_late_rows_are_allowed():
+    trigger = triggers.continuous_processing_time(10)
+    job = harness(applied(windows.tumbling(100), trigger, allowed=50))
+    job.tick(1_000)
+    push(job, (1, 5, None), (2, 6, 120))
+    job.advance(101)
+    job.tick(1_050)
+    assert results(job) == [[1]]
+    job.advance(121)
+    assert results(job) == [[1], [1, 2]]
 
 
 def test_a_processing_time_trigger_fires_when_the_clock_passes_the_end():
