@@ -168,4 +168,4 @@ def _is_merged(run: pl.DataFrame, descriptor: StateDescriptor) -> bool:
     if len(descriptor.keys) == 1:
         (key,) = descriptor.keys
         return run.get_column(key).n_unique() == run.height
-    return run.select(descriptor.keys).n_unique() == run.height
+    return run.select(*descriptor.keys).n_unique() == run.height

@@ -90,3 +90,14 @@ def test_many_batches_of_few_keys_keep_few_runs():
         handle.append(run_of([(1, 1)]))
     assert len(handle.freeze()._runs) < 10
     assert taken(handle, 1) == [(1, 1, 600)]
+
+
+def test_one_run_of_two_keys_comes_out_as_it_went_in():
+    keys = {"key": pl.Int64(), "other": pl.Int64()}
+    two = StateDescriptor("runs", StateKind.RUNS, keys, {"n": pl.Int64()})
+    handle = MemoryBackend(ALL).state(two)
+    handle.merge_with(merge)
+    rows = [(1, 1, 1, 0, 1), (1, 1, 2, 0, 1)]
+    schema = {"key_group": pl.UInt16, **keys, "slice_end": pl.Int64, "n": pl.Int64}
+    handle.append(pl.DataFrame(rows, schema, orient="row"))
+    assert sorted(handle.take_until(0).rows()) == rows
