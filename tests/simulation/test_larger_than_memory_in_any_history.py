@@ -12,6 +12,7 @@ import engine as hw
 from engine import agg, windows
 from engine.stream.recording import recording
 from engine.testing.memory import MemorySource
+from engine.testing.scenarios import catalogue
 from engine.testing.simulation import CALM, simulate
 
 SPLITS = ("x", "y", "z")
@@ -104,3 +105,13 @@ def test_state_on_disk_gives_what_state_in_memory_gives(seed, tmp_path, monkeypa
     found = tables(simulate(functools.partial(job, settings=NO_MEMORY), seed))
     for table, wanted in zip(found, in_memory(), strict=True):
         assert table.equals(wanted), f"seed {seed} gave another output"
+
+
+@pytest.mark.parametrize("name", ["joins", "sliding", "triggers"])
+def test_scenarios_give_the_same_when_nothing_fits_into_memory(name, tmp_path, monkeypatch):
+    scenario = catalogue()[name]
+    assert all(table.height for table in scenario.undisturbed)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    settings = "; ".join(f"{key}={value}" for key, value in NO_MEMORY.items())
+    monkeypatch.setenv("HEADWATER_SETTINGS", settings)
+    assert scenario.differs(scenario.history(seed=1)) is None
