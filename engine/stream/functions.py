@@ -28,6 +28,7 @@ from engine.operators.contract import MAIN
 from engine.operators.expressions import Schema
 from engine.operators.keyed_process import LATE_TAGS, Classes
 from engine.operators.process_rows import ProcessRows
+from engine.state.contract import TIME
 from engine.state.schema import as_type
 from engine.stream.record_steps import Options, Shape
 from engine.stream.stream import Stream
@@ -130,12 +131,18 @@ def _check_broadcast(function: StatefulFunction, label: str) -> None:
 
 
 def _check_states(function: StatefulFunction, label: str, keys: Schema) -> None:
-    for name, state in states_of(function).items():
-        taken = sorted(state.columns.keys() & {*keys, *RESERVED_COLUMNS})
+    columns = {
+        f"state {name!r} of {label!r} has": state.columns
+        for name, state in states_of(function).items()
+    }
+    if has_event_timers(function) or has_processing_timers(function):
+        columns[f"timers of {label!r} have"] = {TIME: pl.Int64()}
+    for has, own in columns.items():
+        taken = sorted(own.keys() & {*keys, *RESERVED_COLUMNS})
         if taken:
             msg = (
-                f"state {name!r} of {label!r} has the column {taken[0]!r}, which is a key of the "
-                "stream too; rename the key, e.g. with stream.rename, before key_by"
+                f"{has} the column {taken[0]!r}, which is a key of the stream too; rename the "
+                "key, e.g. with stream.rename, before key_by"
             )
             raise GraphError(msg)
 
