@@ -15,7 +15,7 @@ Source   Akidau et al., The Dataflow Model, VLDB 2015 (allowed lateness, refinem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import gcd
 
@@ -80,14 +80,21 @@ class Horizons:
         return range(lo, min(self.window.last_ends(slice_end), until) + 1, step)
 
     def late_firings(
-        self, slice_end: int, counts_from: int, since: int, until: int
+        self, slice_end: int, counts_from: Collection[int], since: int, until: int
     ) -> set[tuple[int, int]]:
-        """(horizon, window end) of all results that a straggler is in as the news."""
-        found: set[tuple[int, int]] = set()
-        for end in self._ends(slice_end, since - self.allowed, until):
-            horizon = self.horizon(end, counts_from)
-            if since < horizon <= min(until, end + self.allowed):
-                found.add((horizon, end))
+        """(horizon, window end) of all results that stragglers of a slice are in, or are the news.
+
+        `counts_from`: the grid points that they count from.
+        """
+        first = min(counts_from)
+        found = {(end, end) for end in self._ends(slice_end, max(since, first - 1), until)}
+        for point in counts_from:
+            if not self.allowed or not since - self.every < point <= until:
+                continue  # what it is late for has been given again, or is not due
+            for end in self._ends(slice_end, point - self.allowed - 1, point - 1):
+                horizon = self.horizon(end, point)
+                if since < horizon <= min(until, end + self.allowed):
+                    found.add((horizon, end))
         return found
 
     def horizon(self, end: int, counts_from: int) -> int:

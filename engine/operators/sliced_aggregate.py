@@ -21,6 +21,7 @@ Source   Traub et al., Scotty: Efficient Window Aggregation, ICDE 2018 (slices).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import ClassVar, cast
@@ -29,7 +30,7 @@ import numpy as np
 import polars as pl
 
 from engine.aggregates import ROWS, Partials
-from engine.elements import MAX_TIME, ROW_WATERMARK, Micros
+from engine.elements import MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.operators.contract import Context, Operator
 from engine.operators.horizons import Horizons
 from engine.operators.partial_aggregate import COUNTS_FROM, LATE_ROWS
@@ -82,6 +83,10 @@ class SlicedAggregate(Operator):
         columns = {**self._slices.keys, **self.partials.columns}
         self._nothing = pl.DataFrame(schema=columns)
         self._window = self._new_window()
+        self._points: dict[int, set[int]] = defaultdict(set)
+        """The points that the stragglers of each slice count from."""
+        for run in self._runs(ctx, self._stragglers).read(MIN_TIME, MAX_TIME):
+            self._note(run)
 
     def _new_window(self) -> RunningWindow:
         slides = isinstance(self.horizons.window, Sliding)
@@ -104,10 +109,15 @@ class SlicedAggregate(Operator):
                 frame, first, counts_from = frame.filter(~late), first[~late], counts_from[~late]
         held = counts_from > first
         if held.any():
-            marked = frame.with_columns(pl.Series(COUNTS_FROM, counts_from))
-            self._runs(ctx, self._stragglers).append(marked.filter(held))
+            marked = frame.with_columns(pl.Series(COUNTS_FROM, counts_from)).filter(held)
+            self._runs(ctx, self._stragglers).append(marked)
+            self._note(marked)
             frame = frame.filter(~held)
         self._runs(ctx, self._slices).append(frame)
+
+    def _note(self, stragglers: pl.DataFrame) -> None:
+        for slice_end, point in stragglers.select(SLICE_END, COUNTS_FROM).unique().iter_rows():
+            self._points[slice_end].add(point)
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         """Give the results of every horizon that event time has passed."""
@@ -137,6 +147,8 @@ class SlicedAggregate(Operator):
             done = list(takewhile(lambda end: self._last(end) <= time, runs.slice_ends()))
             if done:
                 runs.drop_until(done[-1])
+            for end in done:
+                self._points.pop(end, None)
 
     def _firings(
         self, since: int, until: int, slices: RunsHandle, stragglers: RunsHandle
@@ -147,9 +159,7 @@ class SlicedAggregate(Operator):
         ends = self.horizons.ends(slices.slice_ends(), since, until)
         due = {(end, end) for end in ends}
         for end in stragglers.slice_ends():
-            runs = pl.concat(stragglers.read(end - 1, end))
-            for counts_from in runs.get_column(COUNTS_FROM).unique().to_list():
-                due |= self.horizons.late_firings(end, counts_from, since, until)
+            due |= self.horizons.late_firings(end, self._points[end], since, until)
         return sorted(due)
 
     def _gathered(
@@ -157,13 +167,13 @@ class SlicedAggregate(Operator):
     ) -> tuple[pl.DataFrame, bool]:
         """The partials of one result; and whether they are one per key, sorted, already."""
         start = self.horizons.window.start(end)
-        held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in stragglers.read(start, end)]
+        runs = stragglers.read(start, end)
+        late = [pl.concat(runs).filter(pl.col(COUNTS_FROM) <= horizon)] if runs else []
         if horizon > end:
-            runs = self._plain([*slices.read(start, end), *held])
-            return runs.join(self._news(held, horizon), on=self.keys, how="semi"), False
+            whole = self._plain([*slices.read(start, end), *late])
+            return whole.join(self._news(late, horizon), on=self.keys, how="semi"), False
         window = self._window.moved_to(start, end, slices)
-        late = [run for run in held if run.height]
-        if window is not None and not late:
+        if window is not None and not any(run.height for run in late):
             return window, True
         return self._plain([*late, *([] if window is None else [window])]), False
 
