@@ -65,15 +65,32 @@ class InCells(Running):
             self._enter(frame)
         return self._window()
 
+    def late(self, place: int, partials: pl.DataFrame, *, fresh: bool) -> None:
+        """Merge partials with a slice inside; or, when `fresh`, with one that is put there.
+
+        Only where all cells are sums.
+        """
+        at = self._slots.of(partials)
+        self._reserve()
+        self._add(partials, at)
+        if fresh:
+            self._inside.insert(place, (partials, at))
+        else:
+            known, known_at = self._inside[place]
+            self._inside[place] = pl.concat([known, partials]), np.concatenate([known_at, at])
+
     def _enter(self, frame: pl.DataFrame) -> None:
         at = self._slots.of(frame)
         self._reserve()
         self._inside.append((frame, at))
-        active().count(at, self._partials)
-        for cells in self._sums:
-            cells.merge(at, frame)
+        self._add(frame, at)
         for stacks in self._extremes:
             stacks.back.merge(at, frame)
+
+    def _add(self, partials: pl.DataFrame, at: At) -> None:
+        active().count(at, self._partials)
+        for cells in self._sums:
+            cells.merge(at, partials)
 
     def _leave(self) -> None:
         for stacks in self._extremes:
@@ -141,6 +158,14 @@ class _TwoStacks:
         for found in (self._front.read(keys), back):
             self._both.merge(places, pl.DataFrame(found))
         return self._both.take(places.astype(np.int64))
+
+
+def all_sums(accumulators: Mapping[str, Accumulator]) -> bool:
+    """Whether all partials are kept in cells of sums."""
+    kept = [each.cells() for each in accumulators.values()]
+    return all(
+        cells is not None and all(isinstance(each, SumCells) for each in cells) for cells in kept
+    )
 
 
 def odd(accumulators: Mapping[str, Accumulator], frame: pl.DataFrame) -> bool:

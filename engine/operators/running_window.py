@@ -9,14 +9,15 @@ Guarantee  all of this is derived from slices that no longer change: no snapshot
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
 from engine.aggregates import Accumulator, Partials
 from engine.aggregates.running import Blocks, Prefix, Running, Subtracting
-from engine.aggregates.running_cells import InCells, odd
+from engine.aggregates.running_cells import InCells, all_sums, odd
+from engine.state.contract import SLICE_END
 from engine.state.handles import RunsHandle
 
 Way = Callable[[Sequence[str], Mapping[str, Accumulator]], Running]
@@ -43,39 +44,86 @@ class RunningWindow:
         """The end of the window."""
         self._window: pl.DataFrame | None = None
 
-    def moved_to(self, start: int, end: int, slices: RunsHandle) -> pl.DataFrame | None:
-        """The merged partials of [start, end); None when it is empty. Windows come in order."""
+    @property
+    def takes_late(self) -> bool:
+        """Whether partials of slices that are inside may come later."""
+        return all_sums(self._accumulators)
+
+    @property
+    def until(self) -> int | None:
+        """The end of the window; None before there was one."""
+        return self._until
+
+    def moved_to(
+        self, start: int, end: int, slices: RunsHandle, late: pl.DataFrame | None = None
+    ) -> pl.DataFrame | None:
+        """The merged partials of [start, end); None when it is empty. Windows come in order.
+
+        `late`: more partials of these slices, that count from now on; only where it `takes_late`.
+        """
         gone = bisect_right(self._ends, start)
         left = self._slices[:gone]
         del self._ends[:gone], self._slices[:gone]
-        entered = self._enter(start, end, slices)
+        kept = len(self._slices)
+        after = start if self._until is None else max(start, self._until)
+        self._until = end
+        parts = {} if late is None else self._by_slice(late)
+        patches = [
+            (gone + place, rows, fresh)
+            for slice_end, rows in parts.items()
+            if slice_end <= after
+            for place, fresh in [self._put(slice_end, rows)]
+        ]
+        entered = self._enter(after, end, slices, parts)
         in_cells = self._odd_until is None or self._odd_until <= start
         if not self._slices:
             self._window = None
         elif (
-            entered == len(self._slices)
+            not kept
             or in_cells != self._in_cells
+            or (patches and not in_cells)
             or any(merge.worn for merge in self._merges)
         ):
             self._in_cells = in_cells
             self._merges = self._anew()
             self._window = self._moved([], len(self._slices))
-        elif left or entered:
+        elif left or entered or patches:
+            for merge in self._merges:
+                if isinstance(merge, InCells):
+                    for place, rows, fresh in patches:
+                        merge.late(place, rows, fresh=fresh)
             self._window = self._moved(left, entered)
         return self._window
 
-    def _enter(self, start: int, end: int, slices: RunsHandle) -> int:
-        after = start if self._until is None else max(start, self._until)
-        self._until = end
+    def _enter(
+        self, after: int, end: int, slices: RunsHandle, late: Mapping[int, pl.DataFrame]
+    ) -> int:
         ends = slices.slice_ends()
-        new = ends[bisect_right(ends, after) : bisect_right(ends, end)]
+        known = ends[bisect_right(ends, after) : bisect_right(ends, end)]
+        new = sorted({*known, *(slice_end for slice_end in late if slice_end > after)})
         for slice_end in new:
-            frame = pl.concat(slices.read(slice_end - 1, slice_end))
-            if odd(self._accumulators, frame):
-                self._odd_until = slice_end
-            self._ends.append(slice_end)
-            self._slices.append(frame)
+            found = [run.select(self._columns) for run in slices.read(slice_end - 1, slice_end)]
+            if slice_end in late:
+                found.append(late[slice_end])
+            self._put(slice_end, pl.concat(found))
         return len(new)
+
+    def _put(self, slice_end: int, rows: pl.DataFrame) -> tuple[int, bool]:
+        """Add rows to a slice: its place, and whether it is new."""
+        if odd(self._accumulators, rows):
+            self._odd_until = max(slice_end, self._odd_until or slice_end)
+        place = bisect_left(self._ends, slice_end)
+        fresh = place == len(self._ends) or self._ends[place] != slice_end
+        if fresh:
+            self._ends.insert(place, slice_end)
+            self._slices.insert(place, rows)
+        else:
+            self._slices[place] = pl.concat([self._slices[place], rows])
+        return place, fresh
+
+    def _by_slice(self, late: pl.DataFrame) -> dict[int, pl.DataFrame]:
+        parts = late.partition_by(SLICE_END, as_dict=True)
+        return {int(end): rows.select(self._columns) for (end,), rows in sorted(parts.items())}
 
     def _anew(self) -> list[Running]:
         grouped: dict[Way, dict[str, Accumulator]] = {}

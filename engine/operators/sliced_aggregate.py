@@ -172,6 +172,10 @@ class SlicedAggregate(Operator):
         if horizon > end:
             whole = self._plain([*slices.read(start, end), *late])
             return whole.join(self._news(late, horizon), on=self.keys, how="semi"), False
+        if self._window.takes_late:
+            window = self._window.moved_to(start, end, slices, self._new(late))
+            assert window is not None
+            return window, True
         window = self._window.moved_to(start, end, slices)
         if window is not None and not any(run.height for run in late):
             return window, True
@@ -190,6 +194,12 @@ class SlicedAggregate(Operator):
             if horizon == end
             else runs.join(self._news(held, horizon), on=self.keys, how="semi")
         )
+
+    def _new(self, late: Sequence[pl.DataFrame]) -> pl.DataFrame | None:
+        """The stragglers that did not count yet when the last window fired."""
+        if not late or self._window.until is None:
+            return late[0] if late else None
+        return late[0].filter(pl.col(COUNTS_FROM) > self._window.until)
 
     def _plain(self, runs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         columns = [*self.keys, *self.partials.columns]

@@ -93,6 +93,8 @@ def partials(names):
 class AllSlices:
     """The definition: merge the slices of each window anew."""
 
+    takes_late = False
+
     def __init__(self, keys, partials):
         self._keys, self._partials = list(keys), partials
 
@@ -133,12 +135,13 @@ rows = st.tuples(
 )
 batches = st.lists(rows, min_size=1, max_size=8)
 crashes = st.tuples(st.just("crash"), st.integers(1, 3))
+sums = st.sampled_from([{"n"}, {"n", "total"}, {"whole", "mean"}])
 scripts = st.lists(batches | st.integers(-8, 50) | crashes, max_size=12)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("allowed", [0, 6])
-@given(script=scripts, names=st.sets(st.sampled_from(sorted(SPECS)), min_size=1, max_size=5))
+@given(script=scripts, names=st.sets(st.sampled_from(sorted(SPECS)), min_size=1, max_size=5) | sums)
 @settings(max_examples=10, deadline=None)
 def test_a_window_that_moves_along_gives_the_bits_of_all_its_slices(window, allowed, script, names):
     late = horizons(WINDOWS[window], allowed)
