@@ -146,6 +146,7 @@ class SessionAggregate(Operator):
     """Joins fragments to sessions, and gives the results of those that are over."""
 
     name: ClassVar[str] = "window_aggregate"
+    compiled: ClassVar[bool] = True
 
     def __init__(
         self,

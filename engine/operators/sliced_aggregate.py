@@ -50,6 +50,7 @@ class SlicedAggregate(Operator):
     """Merges the slices of each window when event time has passed a horizon of it."""
 
     name: ClassVar[str] = "window_aggregate"
+    compiled: ClassVar[bool] = True
 
     def __init__(
         self, keys: Mapping[str, pl.DataType], horizons: Horizons, partials: Partials
