@@ -95,12 +95,12 @@ def amplifier(name: str, rows: int, *arguments: str, goal: int = 0) -> Workload:
 
 
 WORKLOADS = (
-    sums("1,000 keys", 40_000_000, goal=30_000_000),
-    sums("1,000 keys, 2 workers", 60_000_000, parallelism=2, goal=40_000_000),
-    sums("1,000 keys, small batches", 20_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
-    sums("1,000 keys, sparse", 40_000_000, *SPARSE),
+    sums("1,000 keys", 60_000_000, goal=30_000_000),
+    sums("1,000 keys, 2 workers", 120_000_000, parallelism=2, goal=40_000_000),
+    sums("1,000 keys, small batches", 30_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
+    sums("1,000 keys, sparse", 60_000_000, *SPARSE),
     sums("100,000 keys, sparse", 8_000_000, "--keys", "100000", *SPARSE),
-    sums("100,000 keys", 16_000_000, "--keys", "100000", goal=8_000_000),
+    sums("100,000 keys", 24_000_000, "--keys", "100000", goal=8_000_000),
     kind("sliding", "60 s by 1 s, 1,000 keys", 20_000_000, goal=10_000_000),
     kind("session", "1,000 keys", 20_000_000, goal=5_000_000),
     kind("session", "100,000 keys", 8_000_000, "--keys", "100000", goal=5_000_000),
