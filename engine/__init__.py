@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Ttl,
         ValueState,
     )
-    from engine.operators.window_rows import WindowContext
+    from engine.operators.windows.rows import WindowContext
     from engine.stream import Environment, Stream
     from engine.watermarks import (
         WatermarkGenerator,
@@ -83,7 +83,7 @@ _HOMES = {
     "Ttl": "engine.functions",
     "ValueState": "engine.functions",
     "WatermarkGenerator": "engine.watermarks",
-    "WindowContext": "engine.operators.window_rows",
+    "WindowContext": "engine.operators.windows.rows",
     "bounded_out_of_orderness": "engine.watermarks",
     "custom_watermarks": "engine.watermarks",
     "monotonic": "engine.watermarks",

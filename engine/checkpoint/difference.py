@@ -21,7 +21,7 @@ import polars as pl
 from engine.checkpoint.manifest import StateEntry
 from engine.checkpoint.reading import Snapshot, schema_of
 from engine.elements import KEY_GROUP
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.state.contract import INDEX, MAP_KEY, SLICE_END, TIME, StateKind
 
 _ROWS_AT_ONCE = 2_000_000

@@ -23,7 +23,7 @@ from engine.elements import MAX_TIME, MIN_TIME, Micros, SnapshotKind
 from engine.errors import RestoreError, SnapshotCorrupt
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import KeyGroupRange
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.state.contract import StateKind
 
 METADATA = "_metadata"

@@ -17,7 +17,7 @@ from engine.connectors.contract import Json
 from engine.elements import MIN_TIME, Barrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import KeyGroupRange
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.state.contract import FrozenState
 
 

@@ -1,7 +1,7 @@
 r"""The part of a traceback that a job's author can do something about.
 
 >>> print(user_code('''Traceback (most recent call last):
-...   File "/site-packages/engine/operators/rows.py", line 1, in on_batch
+...   File "/site-packages/engine/operators/records/rows.py", line 1, in on_batch
 ...     call()
 ...   File "/home/me/job.py", line 7, in parse
 ...     return row["tem"]

@@ -21,7 +21,7 @@ from engine.checkpoint.restore import load_manifest
 from engine.cli.manifests import described, time_text
 from engine.cli.table import table
 from engine.errors import RestoreError
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 
 TABLE = "state"
 """What a query calls the rows."""

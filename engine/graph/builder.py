@@ -25,7 +25,7 @@ from engine.graph.jobgraph import (
 )
 from engine.graph.logical import Chaining, Input, LogicalGraph, Node
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.state.backends import StateSettings
 
 

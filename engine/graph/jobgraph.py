@@ -17,7 +17,7 @@ from enum import StrEnum
 from engine.elements import Micros
 from engine.operators.contract import MAIN, Operator
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.state.backends import StateSettings
 
 AnyOperator = Operator | SourceOperator | SinkOperator

@@ -18,7 +18,7 @@ from typing import Any
 from engine.errors import ConfigError
 from engine.graph.jobgraph import AnyOperator, ChainedOperator, JobEdge, JobGraph, JobVertex
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.state.contract import StateDescriptor
 from engine.state.schema import type_name
 

@@ -19,7 +19,7 @@ from engine.keygroups import KeyGroupRange
 from engine.state.contract import StateDescriptor
 
 if TYPE_CHECKING:
-    from engine.operators.requests import Control, Request
+    from engine.operators.asking.requests import Control, Request
 
 MAIN = "main"
 """The tag of an operator's ordinary output; any other tag is a side output."""

@@ -23,10 +23,10 @@ from engine.elements import MAX_TIME, MIN_TIME, Micros
 from engine.errors import InternalError
 from engine.graph.jobgraph import ChainedOperator
 from engine.keygroups import KeyGroupRange
+from engine.operators.asking.requests import Answer, AsyncOperator, Control, Request
 from engine.operators.contract import MAIN, Context, Operator
-from engine.operators.requests import Answer, AsyncOperator, Control, Request
 from engine.operators.sink import SinkOperator, SinkRun
-from engine.operators.source import SourceOperator, SourceRun
+from engine.operators.sources.source import SourceOperator, SourceRun
 from engine.runtime.metrics import OperatorMetrics
 from engine.runtime.spec import BackendMaker, TaskSpec
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor

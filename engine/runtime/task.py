@@ -40,8 +40,8 @@ from engine.elements import (
     Watermark,
 )
 from engine.errors import InternalError
-from engine.operators.requests import Answer, Request
-from engine.operators.source import SourceRun
+from engine.operators.asking.requests import Answer, Request
+from engine.operators.sources.source import SourceRun
 from engine.runtime.alignment import Aligned, Alignment
 from engine.runtime.chain import Beside, Chain, Send
 from engine.runtime.inputs import InputTimes

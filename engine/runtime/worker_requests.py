@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from engine.operators.requests import Answer, Request
+from engine.operators.asking.requests import Answer, Request
 
 MICROS = 1_000_000
 

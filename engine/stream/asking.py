@@ -13,8 +13,8 @@ from typing import Any
 from engine.durations import Duration, parse_duration
 from engine.elements import Micros
 from engine.errors import GraphError
+from engine.operators.asking.map_async import NUMBER, Asking
 from engine.operators.expressions import Schema
-from engine.operators.map_async import NUMBER, Asking
 
 
 def checked_asking(

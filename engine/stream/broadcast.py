@@ -18,8 +18,8 @@ from engine.functions import KeyedBroadcastProcessFunction
 from engine.functions.row_class import SchemaLike
 from engine.graph.jobgraph import Partitioning
 from engine.graph.logical import Input
-from engine.operators.key_by import ToAll
-from engine.operators.keyed_process import KeyedBroadcastProcess
+from engine.operators.columns.key_by import ToAll
+from engine.operators.records.keyed_process import KeyedBroadcastProcess
 from engine.stream.functions import checked_use, with_sides
 from engine.stream.stream import Stream
 

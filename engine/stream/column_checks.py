@@ -11,9 +11,9 @@ import polars as pl
 
 from engine.elements import EVENT_TIME
 from engine.errors import GraphError
+from engine.operators.columns.map_batches import FrameFunction, called
 from engine.operators.contract import MAIN
 from engine.operators.expressions import Schema, check_columns, infer, user_columns
-from engine.operators.map_batches import FrameFunction, called
 
 
 def check_predicate(schema: Schema, predicate: pl.Expr, step: str) -> None:

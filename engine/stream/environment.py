@@ -21,7 +21,7 @@ from engine.graph.jobgraph import AnyOperator, JobGraph
 from engine.graph.logical import Chaining, Input, LogicalGraph, Node
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.state.backends import StateSettings, backend_kind
 from engine.stream.recording import (
     Recording,

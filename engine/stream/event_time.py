@@ -16,8 +16,8 @@ from engine.elements import EVENT_TIME
 from engine.errors import GraphError
 from engine.graph.logical import Input, Node
 from engine.operators.contract import MAIN, Operator
-from engine.operators.source import SourceOperator
-from engine.operators.source_steps import ROW_STEPS, SteppedSource
+from engine.operators.sources.source import SourceOperator
+from engine.operators.sources.source_steps import ROW_STEPS, SteppedSource
 from engine.watermarks import WatermarkStrategy, check_event_time
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from engine.functions.row_class import row_class
 from engine.graph.logical import Input, Node
 from engine.operators.contract import MAIN
 from engine.operators.expressions import Schema
-from engine.operators.keyed_process import LATE_TAGS, Classes
-from engine.operators.process_rows import ProcessRows
+from engine.operators.records.keyed_process import LATE_TAGS, Classes
+from engine.operators.records.process_rows import ProcessRows
 from engine.state.contract import TIME
 from engine.state.schema import as_type
 from engine.stream.record_steps import Options, Shape

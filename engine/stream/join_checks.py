@@ -15,7 +15,7 @@ from engine.durations import Duration, parse_duration
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS, Micros
 from engine.errors import GraphError
 from engine.operators.expressions import user_columns
-from engine.operators.join_sides import Side
+from engine.operators.joins.join_sides import Side
 from engine.stream.stream import Stream
 
 if TYPE_CHECKING:

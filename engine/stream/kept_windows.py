@@ -20,9 +20,8 @@ from engine.elements import EVENT_TIME, RESERVED_COLUMNS, Micros
 from engine.errors import GraphError
 from engine.evictors import Evictor
 from engine.graph.logical import Input
-from engine.operators.partial_aggregate import LATE
-from engine.operators.window_aggregate import WINDOW_END, WINDOW_START
-from engine.operators.window_rows import (
+from engine.operators.windows.partial_aggregate import LATE
+from engine.operators.windows.rows import (
     Aggregated,
     Aggregates,
     AnyWindow,
@@ -37,7 +36,8 @@ from engine.operators.window_rows import (
     WindowFunction,
     WindowRows,
 )
-from engine.operators.window_rows.assign import BOUNDS
+from engine.operators.windows.rows.assign import BOUNDS
+from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START
 from engine.state.contract import INDEX, MAP_KEY, TIME
 from engine.state.schema import TypeLike, as_type, type_name, type_named
 from engine.stream.stream import Stream

@@ -22,9 +22,9 @@ from engine.functions.map_with_state import (
 )
 from engine.functions.row_class import SchemaLike
 from engine.graph.logical import Input
-from engine.operators.key_by import KeyBy
-from engine.operators.keyed_process import CoProcess, KeyedProcess
-from engine.operators.window_rows import AnyWindow
+from engine.operators.columns.key_by import KeyBy
+from engine.operators.records.keyed_process import CoProcess, KeyedProcess
+from engine.operators.windows.rows import AnyWindow
 from engine.state.schema import TypeLike, as_type
 from engine.stream.broadcast import BroadcastConnectedStreams, BroadcastStream
 from engine.stream.functions import checked_use, with_sides

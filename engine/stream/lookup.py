@@ -17,7 +17,7 @@ from engine.durations import Duration, parse_duration
 from engine.elements import RESERVED_COLUMNS
 from engine.errors import GraphError, SourceError
 from engine.operators.expressions import Schema, check_columns, raised, user_columns
-from engine.operators.lookup_join import LookupJoin, LookupTable
+from engine.operators.joins.lookup_join import LookupJoin, LookupTable
 from engine.state.schema import TypeLike, as_type
 
 Table = str | Path | Callable[[], pl.DataFrame]

@@ -19,10 +19,10 @@ from engine.errors import GraphError
 from engine.functions import ProcessFunction
 from engine.functions.row_class import RowClass, SchemaLike, check_fits, check_names, row_class
 from engine.graph.jobgraph import AnyOperator
+from engine.operators.asking.map_async import AsyncFunction, MapAsync
+from engine.operators.columns.project import Project
 from engine.operators.expressions import Schema
-from engine.operators.map_async import AsyncFunction, MapAsync
-from engine.operators.project import Project
-from engine.operators.records import FlatMapRows, MapRows
+from engine.operators.records.records import FlatMapRows, MapRows
 from engine.state.schema import as_type
 from engine.stream.asking import checked_asking
 

@@ -22,13 +22,13 @@ from engine.functions.row_class import RowClass, SchemaLike
 from engine.graph.jobgraph import AnyOperator
 from engine.graph.logical import Input
 from engine.keygroups import check_keys
-from engine.operators.explode import Explode
+from engine.operators.columns.explode import Explode
+from engine.operators.columns.filter import Filter
+from engine.operators.columns.map_batches import FrameFunction, MapBatches
+from engine.operators.columns.project import Project
+from engine.operators.columns.split import Split
 from engine.operators.expressions import Schema, check_columns, infer, user_columns
-from engine.operators.filter import Filter
-from engine.operators.map_batches import FrameFunction, MapBatches
-from engine.operators.project import Project
-from engine.operators.records import FilterRows
-from engine.operators.split import Split
+from engine.operators.records.records import FilterRows
 from engine.state.schema import TypeLike
 from engine.stream.column_checks import check_predicate, check_sides, exploded, renamed, tried
 from engine.stream.lookup import Table, checked_lookup

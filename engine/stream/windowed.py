@@ -26,16 +26,16 @@ from engine.evictors import Evictor
 from engine.graph.logical import Input
 from engine.operators.contract import Operator
 from engine.operators.expressions import Schema, infer
-from engine.operators.horizons import horizons, updates
-from engine.operators.partial_aggregate import COUNTS_FROM, LATE, PartialAggregate
-from engine.operators.session_aggregate import (
+from engine.operators.windows.horizons import horizons, updates
+from engine.operators.windows.partial_aggregate import COUNTS_FROM, LATE, PartialAggregate
+from engine.operators.windows.rows import AnyWindow, WindowFunction
+from engine.operators.windows.session_aggregate import (
     PartialSessions,
     SessionAggregate,
     session_partials,
 )
-from engine.operators.sliced_aggregate import SlicedAggregate
-from engine.operators.window_aggregate import WINDOW_END, WINDOW_START, WindowAggregate
-from engine.operators.window_rows import AnyWindow, WindowFunction
+from engine.operators.windows.sliced_aggregate import SlicedAggregate
+from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START, WindowAggregate
 from engine.state.contract import SLICE_END
 from engine.state.schema import TypeLike
 from engine.stream.kept_windows import KeptWindows, ReduceFunction

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from engine.operators.requests import Answer, Request
+from engine.operators.asking.requests import Answer, Request
 
 
 def answered(requests: Iterable[Request]) -> list[Answer]:

@@ -15,7 +15,7 @@ from engine.checkpoint.stats import (
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, range_of
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.rest.model.cluster import Slot, TaskManagerInfo
 from engine.rest.model.jobs import SubtaskDetails, TaskStatus, TaskTotals, VertexDetails
 from engine.state.contract import StateKind

@@ -1,6 +1,6 @@
 """Operator harness: one operator without a job, for tests of operators and of user functions.
 
->>> from engine.operators.filter import Filter
+>>> from engine.operators.columns.filter import Filter
 >>> harness = OperatorHarness(Filter(pl.col("delay") > 15))
 >>> harness.push([{"delay": 20}, {"delay": 5}])
 >>> harness.outputs["main"]
@@ -19,8 +19,8 @@ import polars as pl
 
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros, Watermark
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, KeyGroupRange, key_groups, range_of
+from engine.operators.asking.requests import Answer, AsyncOperator, Control, Request
 from engine.operators.contract import MAIN, Context, Operator
-from engine.operators.requests import Answer, AsyncOperator, Control, Request
 from engine.state.contract import StateBackend, StateDescriptor
 from engine.state.memory import MemoryBackend
 

@@ -17,7 +17,7 @@ from engine.elements import KEY_GROUP, Barrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan
 from engine.keygroups import range_of
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.state.contract import FrozenState, StateDescriptor, StateKind
 from engine.version import VERSION
 

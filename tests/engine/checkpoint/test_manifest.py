@@ -13,7 +13,7 @@ from engine.checkpoint.manifest import METADATA, Manifest, SubtaskSnapshot, pars
 from engine.checkpoint.restore import load_manifest
 from engine.elements import MAX_TIME, MIN_TIME, Micros
 from engine.errors import RestoreError, SnapshotCorrupt
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 
 GOLDEN = Path(__file__).with_name("manifest-format-1.json")
 

@@ -21,7 +21,7 @@ from engine.elements import KEY_GROUP, Barrier, Micros, SnapshotKind
 from engine.errors import RestoreError, SnapshotCorrupt
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import range_of
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.state.contract import FrozenState, StateDescriptor, StateKind
 from engine.state.schema import table_schema
 

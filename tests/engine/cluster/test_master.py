@@ -30,7 +30,7 @@ from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.errors import StorageError
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, VertexPlan
-from engine.operators.source import SplitState
+from engine.operators.sources.source import SplitState
 from engine.rest.model.jobs import JobStatus, TaskStatus
 from engine.runtime import control
 

@@ -17,7 +17,7 @@ from engine.connectors.json_lines import JsonLinesSource
 from engine.connectors.line_files import BLOCK_BYTES, BadLines
 from engine.elements import Micros
 from engine.errors import ConfigError, DataError, SourceError
-from engine.operators.source import SourceOperator, SourceRun
+from engine.operators.sources.source import SourceOperator, SourceRun
 from engine.testing.conformance import check_source
 
 NOW = Micros(0)

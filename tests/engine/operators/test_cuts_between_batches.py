@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.elements import ROW_WATERMARK
-from engine.operators.explode import Explode
+from engine.operators.columns.explode import Explode
+from engine.operators.columns.filter import Filter
+from engine.operators.columns.map_batches import MapBatches
+from engine.operators.columns.project import Project
+from engine.operators.columns.split import Split
 from engine.operators.expressions import infer
-from engine.operators.filter import Filter
-from engine.operators.map_batches import MapBatches
-from engine.operators.project import Project
-from engine.operators.split import Split
 from engine.testing.harness import OperatorHarness
 
 SCHEMA = {"n": pl.Int64(), "text": pl.String(), "list": pl.List(pl.Int64), "event_time": pl.Int64()}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from engine.elements import MAX_TIME
-from engine.operators import held_rows, interval_join
-from engine.operators.interval_join import IntervalJoin
+from engine.operators.joins import held_rows, interval_join
+from engine.operators.joins.interval_join import IntervalJoin
 from fixtures.join_job import JoinJob, accepted, play, scripts, side
 
 LEFT, RIGHT = side("key", "n"), side("id", "m")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from engine.elements import KEY_GROUP
 from engine.kernels import compiled, plain
 from engine.keygroups import key_groups
-from engine.operators import key_by
-from engine.operators.key_by import KeyBy
+from engine.operators.columns import key_by
+from engine.operators.columns.key_by import KeyBy
 from engine.testing.harness import OperatorHarness
 
 KEYS = {"id": pl.Int32(), "name": pl.String()}

@@ -7,7 +7,7 @@ import pytest
 
 import engine as hw
 from engine.errors import FunctionError, GraphError, SourceError
-from engine.operators.lookup_join import LookupJoin, LookupTable
+from engine.operators.joins.lookup_join import LookupJoin, LookupTable
 from engine.stream.lookup import FileTable, checked_lookup
 from engine.testing.harness import OperatorHarness
 from engine.testing.memory import MemorySource

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from engine.elements import EndOfInput, Idle, Watermark
 from engine.errors import FunctionError, RequestFailed
-from engine.operators.in_flight import Entry, InFlight
-from engine.operators.map_async import Asking, MapAsync
-from engine.operators.requests import Answer
+from engine.operators.asking.in_flight import Entry, InFlight
+from engine.operators.asking.map_async import Asking, MapAsync
+from engine.operators.asking.requests import Answer
 from engine.testing.answers import answered
 from engine.testing.harness import OperatorHarness
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from engine import agg, windows
 from engine.aggregates import ROWS, Partials
 from engine.elements import MAX_TIME, MIN_TIME
-from engine.operators import panes as limits
-from engine.operators.horizons import horizons
-from engine.operators.panes import Panes
-from engine.operators.partial_aggregate import PartialAggregate
+from engine.operators.windows import panes as limits
+from engine.operators.windows.horizons import horizons
+from engine.operators.windows.panes import Panes
+from engine.operators.windows.partial_aggregate import PartialAggregate
 from engine.state.contract import SLICE_END
 from engine.testing.harness import OperatorHarness
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import engine as hw
 from engine.errors import FunctionError, GraphError, InternalError
-from engine.operators.keyed_process import CoProcess, KeyedProcess
+from engine.operators.records.keyed_process import CoProcess, KeyedProcess
 from engine.testing.harness import OperatorHarness
 
 LEFT = {"sensor": pl.String(), "value": pl.Int64(), "event_time": pl.Int64()}

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import FunctionError
-from engine.operators.rows import columns_of, rows_of, values_of
-from engine.operators.rows_out import RowsOut, column_of
+from engine.operators.records.rows import columns_of, rows_of, values_of
+from engine.operators.records.rows_out import RowsOut, column_of
 
 SCHEMA = {"a": pl.Int64(), "b": pl.String(), "event_time": pl.Int64()}
 zones = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"])

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from engine import agg, kernels, windows
 from engine.aggregates import Accumulator, Partials, running_cells
 from engine.kernels import loading
-from engine.operators.horizons import horizons
-from engine.operators.partial_aggregate import PartialAggregate
-from engine.operators.running_window import RunningWindow
-from engine.operators.sliced_aggregate import SlicedAggregate
+from engine.operators.windows.horizons import horizons
+from engine.operators.windows.partial_aggregate import PartialAggregate
+from engine.operators.windows.running_window import RunningWindow
+from engine.operators.windows.sliced_aggregate import SlicedAggregate
 from fixtures.window_job import WindowJob, play
 
 SCHEMA = {

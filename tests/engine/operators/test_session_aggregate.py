@@ -11,7 +11,7 @@ from engine import agg, windows
 from engine.aggregates import Partials
 from engine.elements import MAX_TIME, MIN_TIME
 from engine.errors import GraphError
-from engine.operators.session_aggregate import (
+from engine.operators.windows.session_aggregate import (
     PartialSessions,
     SessionAggregate,
     session_partials,

@@ -13,13 +13,13 @@ from engine import agg, kernels, windows
 from engine.aggregates import Partials
 from engine.elements import MAX_TIME
 from engine.kernels import loading
-from engine.operators import session_table
-from engine.operators.session_aggregate import (
+from engine.operators.windows import session_table
+from engine.operators.windows.session_aggregate import (
     PartialSessions,
     SessionAggregate,
     session_partials,
 )
-from engine.operators.session_table import FIRST, LAST, SessionTable
+from engine.operators.windows.session_table import FIRST, LAST, SessionTable
 from fixtures.window_job import WindowJob, play
 
 GAP = 4

@@ -13,9 +13,9 @@ from engine import agg, windows
 from engine.aggregates import Partials
 from engine.elements import MAX_TIME, MIN_TIME
 from engine.errors import ConfigError, GraphError
-from engine.operators.horizons import horizons
-from engine.operators.partial_aggregate import PartialAggregate
-from engine.operators.sliced_aggregate import SlicedAggregate
+from engine.operators.windows.horizons import horizons
+from engine.operators.windows.partial_aggregate import PartialAggregate
+from engine.operators.windows.sliced_aggregate import SlicedAggregate
 from fixtures.window_job import WindowJob, play
 
 SCHEMA = {

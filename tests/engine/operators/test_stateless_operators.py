@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from engine.errors import FunctionError
-from engine.operators.explode import Explode
-from engine.operators.filter import Filter
-from engine.operators.key_by import KeyBy
-from engine.operators.map_batches import MapBatches
-from engine.operators.project import Project
-from engine.operators.records import FilterRows, FlatMapRows, MapRows
-from engine.operators.split import Split
+from engine.operators.columns.explode import Explode
+from engine.operators.columns.filter import Filter
+from engine.operators.columns.key_by import KeyBy
+from engine.operators.columns.map_batches import MapBatches
+from engine.operators.columns.project import Project
+from engine.operators.columns.split import Split
+from engine.operators.records.records import FilterRows, FlatMapRows, MapRows
 from engine.testing.harness import OperatorHarness
 
 ROWS = {"a": [1, 2, 3], "event_time": [10, 20, 30], "row_watermark": [None, 25, 25]}

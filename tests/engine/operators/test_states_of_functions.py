@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import engine as hw
 from engine.errors import ConfigError, FunctionError, GraphError
-from engine.operators.keyed_process import KeyedProcess
+from engine.operators.records.keyed_process import KeyedProcess
 from engine.state.budget import Budget
 from engine.state.memory import MemoryBackend
 from engine.state.rocks import RocksBackend

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from engine.elements import MAX_TIME
-from engine.operators import versions
-from engine.operators.temporal_join import TemporalJoin
+from engine.operators.joins import versions
+from engine.operators.joins.temporal_join import TemporalJoin
 from fixtures.join_job import JoinJob, accepted, play, scripts, side
 
 LEFT, RIGHT = side("key", "n"), side("id", "factor")

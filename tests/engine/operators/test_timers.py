@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import engine as hw
 from engine.elements import MAX_TIME
 from engine.errors import FunctionError
-from engine.operators.keyed_process import CoProcess, KeyedProcess
+from engine.operators.records.keyed_process import CoProcess, KeyedProcess
 from engine.testing.harness import OperatorHarness
 
 IN = {"user": pl.String(), "n": pl.Int64(), "event_time": pl.Int64()}

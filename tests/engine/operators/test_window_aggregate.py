@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from engine import agg, windows
 from engine.aggregates import Partials
 from engine.elements import MAX_TIME, MIN_TIME
-from engine.operators.horizons import horizons
-from engine.operators.partial_aggregate import PartialAggregate
-from engine.operators.window_aggregate import WindowAggregate
+from engine.operators.windows.horizons import horizons
+from engine.operators.windows.partial_aggregate import PartialAggregate
+from engine.operators.windows.window_aggregate import WindowAggregate
 from engine.testing.harness import OperatorHarness
 from fixtures.window_job import WindowJob, play
 

@@ -9,7 +9,7 @@ import engine as hw
 from engine import agg, evictors, triggers, windows
 from engine.elements import MAX_TIME
 from engine.errors import FunctionError
-from engine.operators.window_rows import setup
+from engine.operators.windows.rows import setup
 from engine.testing.harness import OperatorHarness
 from engine.testing.memory import MemorySource
 from fixtures.kept_windows import IN, applied, keyed, operator_of, play

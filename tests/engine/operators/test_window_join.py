@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from engine import windows
-from engine.operators.window_join import How, WindowJoin
+from engine.operators.joins.window_join import How, WindowJoin
 from fixtures.join_job import JoinJob, accepted, play, scripts, side
 
 LEFT, RIGHT = side("key", "n"), side("id", "m")

@@ -9,8 +9,8 @@ import pytest
 
 from engine.elements import MAX_TIME, MIN_TIME, Batch, Element, Idle, Micros, Watermark
 from engine.errors import ConfigError
-from engine.operators.drift import BATCHES, LEAST, PATIENCE, REPORTS, Drift
-from engine.operators.source import SourceOperator, SourceRun
+from engine.operators.sources.drift import BATCHES, LEAST, PATIENCE, REPORTS, Drift
+from engine.operators.sources.source import SourceOperator, SourceRun
 from engine.testing.memory import MemorySource
 from engine.watermarks import Alignment, WatermarkStrategy, monotonic
 

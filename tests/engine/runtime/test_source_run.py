@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from engine.elements import MAX_TIME, Batch, Element, EndOfInput, Idle, Micros, Watermark
-from engine.operators.source import (
+from engine.operators.sources.source import (
     RETRY_AFTER,
     SHORTEST_PAUSE,
     SourceOperator,

@@ -27,7 +27,7 @@ from engine.graph.jobgraph import ChainedOperator, Feed, JobEdge, JobVertex, Par
 from engine.keygroups import KeyGroupRange, range_of
 from engine.operators.contract import MAIN, Context, Operator
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.runtime.spec import OutputEdge, TaskSpec
 from engine.runtime.task import Task
 from engine.state.contract import StateDescriptor, StateKind

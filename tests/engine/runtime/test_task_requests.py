@@ -23,9 +23,9 @@ from engine.graph.jobgraph import (
     Partitioning,
     TaskId,
 )
-from engine.operators.map_async import Asking, MapAsync
+from engine.operators.asking.map_async import Asking, MapAsync
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.runtime.task import Task
 from engine.runtime.wiring import wire
 from engine.testing.answers import answered

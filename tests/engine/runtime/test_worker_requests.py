@@ -17,10 +17,10 @@ from engine.graph.jobgraph import (
     Partitioning,
     TaskId,
 )
-from engine.operators.map_async import Asking, MapAsync
-from engine.operators.requests import Request
+from engine.operators.asking.map_async import Asking, MapAsync
+from engine.operators.asking.requests import Request
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.runtime.channels import Endpoint, LocalChannel
 from engine.runtime.wiring import wire
 from engine.runtime.worker_exchange import Ports

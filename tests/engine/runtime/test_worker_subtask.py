@@ -21,7 +21,7 @@ from engine.graph.jobgraph import (
     TaskId,
 )
 from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
+from engine.operators.sources.source import SourceOperator
 from engine.runtime.channels import CAPACITY, Endpoint, LocalChannel
 from engine.runtime.wiring import wire
 from engine.runtime.worker_exchange import Ports

@@ -16,7 +16,7 @@ from engine.aggregates import Partials
 from engine.elements import MAX_TIME
 from engine.errors import ConfigError, StateError
 from engine.keygroups import KeyGroupRange, key_groups
-from engine.operators.window_aggregate import WindowAggregate
+from engine.operators.windows.window_aggregate import WindowAggregate
 from engine.state.budget import Budget, budget_of, parse_size
 from engine.state.contract import MAP_KEY, SLICE_END, TIME, StateDescriptor, StateKind
 from engine.state.memory import MemoryBackend

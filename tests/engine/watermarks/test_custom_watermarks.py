@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.elements import MAX_TIME, MIN_TIME, ROW_WATERMARK, Batch, Micros, Watermark
 from engine.errors import ConfigError, FunctionError
-from engine.operators.source import SourceOperator, SourceRun
+from engine.operators.sources.source import SourceOperator, SourceRun
 from engine.testing.memory import MemorySource
 from engine.testing.watermark_conformance import check_watermark_generator
 from engine.watermarks import SplitWatermarks, WatermarkGenerator, custom_watermarks

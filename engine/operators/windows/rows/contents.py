@@ -19,9 +19,9 @@ from engine.errors import FunctionError, UserError
 from engine.evictors import Evictor
 from engine.operators.contract import Context
 from engine.operators.expressions import raised
-from engine.operators.rows import columns_of, rows_of
-from engine.operators.window_rows.assign import BOUNDS
-from engine.operators.window_rows.folds import Fold, Folding, times_of
+from engine.operators.records.rows import columns_of, rows_of
+from engine.operators.windows.rows.assign import BOUNDS
+from engine.operators.windows.rows.folds import Fold, Folding, times_of
 from engine.state.contract import ROW_INDEX, StateDescriptor, StateKind
 from engine.state.handles import DELETED, FramesHandle, Key, ValueHandle
 from engine.state.values import check_value_type

@@ -20,12 +20,12 @@ import polars as pl
 from engine.connectors.contract import Json, Polled, Source, SplitReader
 from engine.elements import Micros
 from engine.errors import InternalError
+from engine.operators.columns.explode import Explode
+from engine.operators.columns.filter import Filter
+from engine.operators.columns.map_batches import MapBatches
+from engine.operators.columns.project import Project
 from engine.operators.contract import MAIN, Context, Operator
-from engine.operators.explode import Explode
-from engine.operators.filter import Filter
-from engine.operators.map_batches import MapBatches
-from engine.operators.project import Project
-from engine.operators.records import FilterRows, FlatMapRows, MapRows
+from engine.operators.records.records import FilterRows, FlatMapRows, MapRows
 
 ROW_STEPS = (Project, Filter, Explode, MapRows, FlatMapRows, FilterRows, MapBatches)
 """They keep the order of rows, have no state, and the result for a row depends on it alone."""

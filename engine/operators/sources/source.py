@@ -29,9 +29,9 @@ from engine.elements import (
     Micros,
     Watermark,
 )
-from engine.operators.drift import Drift
-from engine.operators.source_splits import OpenSplit, SplitState
-from engine.operators.source_steps import SteppedSource
+from engine.operators.sources.drift import Drift
+from engine.operators.sources.source_splits import OpenSplit, SplitState
+from engine.operators.sources.source_steps import SteppedSource
 from engine.watermarks import SplitWatermarks, WatermarkStrategy
 
 __all__ = ["SourceOperator", "SourceRun", "SplitState", "assigned"]

@@ -29,8 +29,8 @@ from engine.errors import FunctionError
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import short_row
-from engine.operators.horizons import Horizons
-from engine.operators.panes import Panes
+from engine.operators.windows.horizons import Horizons
+from engine.operators.windows.panes import Panes
 from engine.state.contract import SLICE_END
 from engine.windows import Times
 

@@ -20,7 +20,7 @@ import polars as pl
 from engine.elements import EVENT_TIME, KEY_GROUP, ROW_WATERMARK, Micros
 from engine.operators.contract import Context
 from engine.operators.expressions import Schema, user_columns
-from engine.operators.partial_aggregate import LATE, LATE_ROWS
+from engine.operators.windows.partial_aggregate import LATE, LATE_ROWS
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import RowsHandle
 

@@ -12,11 +12,11 @@ results.py     what fires, as columns
 
 from __future__ import annotations
 
-from engine.operators.window_rows.assign import AnyWindow
-from engine.operators.window_rows.contents import Contents, FoldContents, RowContents
-from engine.operators.window_rows.folds import Aggregated, Fold, Reduced
-from engine.operators.window_rows.operator import WindowRows
-from engine.operators.window_rows.results import (
+from engine.operators.windows.rows.assign import AnyWindow
+from engine.operators.windows.rows.contents import Contents, FoldContents, RowContents
+from engine.operators.windows.rows.folds import Aggregated, Fold, Reduced
+from engine.operators.windows.rows.operator import WindowRows
+from engine.operators.windows.rows.results import (
     Aggregates,
     Applied,
     Folded,

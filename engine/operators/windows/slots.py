@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.operators.rows import Columns
+from engine.operators.records.rows import Columns
 from engine.state.handles import Key
 
 

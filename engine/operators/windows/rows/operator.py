@@ -27,8 +27,8 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.operators.contract import Context, Operator
-from engine.operators.partial_aggregate import LATE, LATE_ROWS, row_marks
-from engine.operators.window_rows.assign import (
+from engine.operators.windows.partial_aggregate import LATE, LATE_ROWS, row_marks
+from engine.operators.windows.rows.assign import (
     BOUNDS,
     END,
     TURN,
@@ -37,11 +37,11 @@ from engine.operators.window_rows.assign import (
     in_turns,
     lifetimes,
 )
-from engine.operators.window_rows.contents import Contents
-from engine.operators.window_rows.results import Results, frame_of, result_columns
-from engine.operators.window_rows.sessions import SessionTurn, sessions_of
-from engine.operators.window_rows.setup import Due, Setup, clock, due_events, reach_of_timers
-from engine.operators.window_rows.turn import WindowTurn
+from engine.operators.windows.rows.contents import Contents
+from engine.operators.windows.rows.results import Results, frame_of, result_columns
+from engine.operators.windows.rows.sessions import SessionTurn, sessions_of
+from engine.operators.windows.rows.setup import Due, Setup, clock, due_events, reach_of_timers
+from engine.operators.windows.rows.turn import WindowTurn
 from engine.state.contract import MAP_KEY, TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle
 from engine.triggers import Trigger

@@ -14,8 +14,8 @@ import polars as pl
 
 from engine.functions.row_class import RowClass
 from engine.operators.contract import Context, Operator
-from engine.operators.rows import check_nulls, columns_of, row_at, rows_of
-from engine.operators.rows_out import RowsOut
+from engine.operators.records.rows import check_nulls, columns_of, row_at, rows_of
+from engine.operators.records.rows_out import RowsOut
 
 RowFunction = Callable[[Any], Any]
 

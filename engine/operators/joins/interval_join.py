@@ -29,9 +29,9 @@ from engine.elements import EVENT_TIME, MIN_TIME, Micros
 from engine.kernels import KeySlots
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import user_columns
-from engine.operators.held_rows import HeldRows, Places, Run
-from engine.operators.join_sides import Side, as_one, in_steps, joined_schema, set_aside
-from engine.operators.partial_aggregate import row_marks
+from engine.operators.joins.held_rows import HeldRows, Places, Run
+from engine.operators.joins.join_sides import Side, as_one, in_steps, joined_schema, set_aside
+from engine.operators.windows.partial_aggregate import row_marks
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import HeldHandle, RowsHandle
 

@@ -23,12 +23,12 @@ from engine.aggregates import Partials
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, ROW_WATERMARK
 from engine.errors import FunctionError, UserError
 from engine.operators.expressions import raised, short_row
-from engine.operators.partial_aggregate import aggregated
-from engine.operators.rows import columns_of, rows_of
-from engine.operators.window_aggregate import WINDOW_END, WINDOW_START
-from engine.operators.window_rows.contents import RowContents
-from engine.operators.window_rows.folds import Fold, Folding, times_of
-from engine.operators.window_rows.setup import Firing
+from engine.operators.records.rows import columns_of, rows_of
+from engine.operators.windows.partial_aggregate import aggregated
+from engine.operators.windows.rows.contents import RowContents
+from engine.operators.windows.rows.folds import Fold, Folding, times_of
+from engine.operators.windows.rows.setup import Firing
+from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START
 from engine.windows import Global
 
 Schema = Mapping[str, pl.DataType]

@@ -10,9 +10,9 @@ import polars as pl
 from engine.elements import EVENT_TIME, MIN_TIME
 from engine.functions.process import ProcessFunction
 from engine.operators.contract import MAIN, Context, Operator
-from engine.operators.keyed_process import DICTS, Classes
-from engine.operators.rows import check_nulls, columns_of, rows_of
-from engine.operators.turn import NO_KEY, Setup, Turn
+from engine.operators.records.keyed_process import DICTS, Classes
+from engine.operators.records.rows import check_nulls, columns_of, rows_of
+from engine.operators.records.turn import NO_KEY, Setup, Turn
 
 Schema = Mapping[str, pl.DataType]
 

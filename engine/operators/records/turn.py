@@ -24,10 +24,10 @@ from engine.functions.context import FunctionContext
 from engine.functions.process import Row, Rows, StatefulFunction, bound, states_of
 from engine.functions.row_class import RowClass
 from engine.operators.contract import MAIN, Context
-from engine.operators.event_order import Arrived
-from engine.operators.expiry import Expiry
-from engine.operators.rows import row_at
-from engine.operators.rows_out import RowsOut
+from engine.operators.records.event_order import Arrived
+from engine.operators.records.expiry import Expiry
+from engine.operators.records.rows import row_at
+from engine.operators.records.rows_out import RowsOut
 from engine.state.contract import StateDescriptor
 from engine.state.handles import Key, TimersHandle, ValueHandle
 

@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from engine.elements import Micros
 from engine.operators.contract import Context
-from engine.operators.window_rows.assign import Units
-from engine.operators.window_rows.contents import ContentsTurn
-from engine.operators.window_rows.setup import Due, Setup
-from engine.operators.window_rows.turn import WindowTurn
+from engine.operators.windows.rows.assign import Units
+from engine.operators.windows.rows.contents import ContentsTurn
+from engine.operators.windows.rows.setup import Due, Setup
+from engine.operators.windows.rows.turn import WindowTurn
 from engine.state.handles import DELETED, Key, ValueHandle
 from engine.windows import Session
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from engine.elements import MAX_TIME, Micros
 from engine.operators.contract import Context
-from engine.operators.window_rows.assign import AnyWindow
+from engine.operators.windows.rows.assign import AnyWindow
 from engine.state.contract import StateDescriptor
 from engine.state.handles import Key, TimersHandle
 from engine.triggers import Trigger

@@ -31,12 +31,12 @@ from engine.elements import EVENT_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError, RequestFailed
 from engine.functions.row_class import RowClass
 from engine.keygroups import range_of
+from engine.operators.asking.in_flight import Entry, InFlight
+from engine.operators.asking.requests import Answer, AsyncOperator, Control, Request
 from engine.operators.contract import Context
 from engine.operators.expressions import raised, shortened
-from engine.operators.in_flight import Entry, InFlight
-from engine.operators.requests import Answer, AsyncOperator, Control, Request
-from engine.operators.rows import check_nulls, rows_of, values_of
-from engine.operators.rows_out import RowsOut
+from engine.operators.records.rows import check_nulls, rows_of, values_of
+from engine.operators.records.rows_out import RowsOut
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import DELETED, ValueHandle
 

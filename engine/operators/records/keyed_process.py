@@ -35,12 +35,12 @@ from engine.functions.row_class import RowClass
 from engine.functions.states import BroadcastState
 from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context, Operator
-from engine.operators.event_order import EventOrder
-from engine.operators.expiry import Expiry
-from engine.operators.partial_aggregate import LATE, LATE_ROWS
-from engine.operators.rows import check_nulls, columns_of, rows_of
-from engine.operators.slots import slots_of
-from engine.operators.turn import Process, Setup, Turn
+from engine.operators.records.event_order import EventOrder
+from engine.operators.records.expiry import Expiry
+from engine.operators.records.rows import check_nulls, columns_of, rows_of
+from engine.operators.records.turn import Process, Setup, Turn
+from engine.operators.windows.partial_aggregate import LATE, LATE_ROWS
+from engine.operators.windows.slots import slots_of
 from engine.state.contract import TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle, TimersHandle, ValueHandle
 

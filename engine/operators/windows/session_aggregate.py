@@ -34,8 +34,8 @@ from engine.aggregates.cells import Taken
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, Micros
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
-from engine.operators.panes import Panes
-from engine.operators.partial_aggregate import (
+from engine.operators.windows.panes import Panes
+from engine.operators.windows.partial_aggregate import (
     COUNTS_FROM,
     LATE,
     LATE_ROWS,
@@ -43,8 +43,8 @@ from engine.operators.partial_aggregate import (
     left_over,
     row_marks,
 )
-from engine.operators.session_table import FIRST, LAST, SessionTable
-from engine.operators.window_aggregate import result_schema, results
+from engine.operators.windows.session_table import FIRST, LAST, SessionTable
+from engine.operators.windows.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
 from engine.state.handles import RunsHandle
 from engine.windows import Session, Times

@@ -26,11 +26,11 @@ from engine.functions.bound import bind
 from engine.functions.cells import ABSENT, Cells, Current
 from engine.operators.contract import Context
 from engine.operators.expressions import raised, shortened
-from engine.operators.rows import Row, columns_of, rows_of
-from engine.operators.turn import MAX_FIRINGS
-from engine.operators.window_rows.assign import TURN, Units
-from engine.operators.window_rows.contents import ContentsTurn
-from engine.operators.window_rows.setup import END_OF_LIFE, TIMER, Due, Firing, Setup, clock
+from engine.operators.records.rows import Row, columns_of, rows_of
+from engine.operators.records.turn import MAX_FIRINGS
+from engine.operators.windows.rows.assign import TURN, Units
+from engine.operators.windows.rows.contents import ContentsTurn
+from engine.operators.windows.rows.setup import END_OF_LIFE, TIMER, Due, Firing, Setup, clock
 from engine.state.handles import Key, TimersHandle, ValueHandle
 from engine.triggers import TriggerContext, TriggerResult
 

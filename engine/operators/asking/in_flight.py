@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.elements import Idle, Micros, Watermark
-from engine.operators.requests import Control
+from engine.operators.asking.requests import Control
 from engine.state.handles import Key
 
 

@@ -1,0 +1,1 @@
+"""Asynchronous enrichment: requests beside the subtask, and rows in flight."""

@@ -1,0 +1,1 @@
+"""Operators on columns: each row by itself, whole frames at once."""

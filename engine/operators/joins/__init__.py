@@ -1,0 +1,1 @@
+"""Joins of keyed streams, and lookups in tables."""

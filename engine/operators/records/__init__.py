@@ -1,0 +1,1 @@
+"""Operators on records: functions of single rows, with states and timers."""

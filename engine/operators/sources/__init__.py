@@ -1,0 +1,1 @@
+"""The source operator: splits, their event time, and the steps behind them."""

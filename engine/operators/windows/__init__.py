@@ -1,0 +1,1 @@
+"""Aggregates over windows of event time, before and after the shuffle."""
