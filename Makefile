@@ -20,7 +20,7 @@ test: check test-unit test-integration test-browser ## everything that CI runs
 check: setup ## format, lint, types, import rules, lock files
 	@.venv/bin/ruff format --check .
 	@.venv/bin/ruff check .
-	@.venv/bin/mypy engine platform dashboard
+	@.venv/bin/mypy engine platform dashboard benchmarks
 	@.venv/bin/lint-imports
 
 test-unit: setup ## fast tests and doctests
@@ -32,8 +32,11 @@ test-integration: setup ## tests with real processes
 test-browser: setup ## the story in real Chromium
 	@export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
 
-bench: setup ## rows/s and peak memory of the keyed windowed count at parallelism 1 and 2
+bench: setup ## rows/s and peak memory of windows, joins, functions and JSON lines, beside one batch in Polars
 	@$(PYTHON_IN) -m benchmarks
+
+bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
+	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
 
 sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
 	@$(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
@@ -48,4 +51,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench sim explain format lock
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers sim explain format lock
