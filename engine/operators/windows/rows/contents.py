@@ -82,8 +82,8 @@ class RowContents(Contents):
         return _RowsTurn(self, rows, cast("FramesHandle", ctx.state(self.state)))
 
     def whole(self, frames: Sequence[pl.DataFrame], pane: Key) -> pl.DataFrame:
-        """The rows of a pane with all columns of the stream."""
-        rows = pl.concat(frames)
+        """The rows of a pane with all columns of the stream, in one piece."""
+        rows = pl.concat(frames).rechunk()
         keys = {
             name: pl.Series(name, [value], dtype=dtype).new_from_index(0, rows.height)
             for (name, dtype), value in zip(self.keys.items(), pane[1:], strict=False)

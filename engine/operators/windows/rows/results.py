@@ -234,7 +234,8 @@ def _context(firing: Firing) -> WindowContext:
 def _rows(firings: Sequence[Firing], contents: RowContents) -> tuple[pl.DataFrame, Sequence[int]]:
     """The rows of all firings with all columns of the stream, and how many each has."""
     heights = [sum(frame.height for frame in firing.content) for firing in firings]
-    rows = pl.concat((frame for firing in firings for frame in firing.content), rechunk=True)
+    # In one piece, or a sum of floats shows the cuts; `concat` leaves a single frame as it is.
+    rows = pl.concat(frame for firing in firings for frame in firing.content).rechunk()
     keys = _keys(firings, contents.keys)[np.repeat(np.arange(len(firings)), heights)]
     columns = {column.name: column for column in (*rows, *keys)}
     return pl.DataFrame([columns[name] for name in contents.schema]), heights
