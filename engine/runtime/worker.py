@@ -188,7 +188,7 @@ class Worker:
         """Tell the job manager."""
         self._link.send(control.TaskFinished(task.vertex, task.subtask))
 
-    def failed(self, spec: TaskSpec, operator: str | None, error: Exception) -> None:
+    def failed(self, spec: TaskSpec, operator: str | None, error: BaseException) -> None:
         """Tell the job manager and end the process: the job starts again from its last snapshot."""
         if isinstance(error, ConnectionLost):
             self._on_lost(error)

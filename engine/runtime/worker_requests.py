@@ -74,8 +74,8 @@ class RequestLoop:
         try:
             async with asyncio.timeout(limit) as timeout:
                 value = await request.call()
-        except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001
-            # The operator judges it. Without an answer the row would wait for ever.
+        except BaseException as error:  # noqa: BLE001 the operator judges it
+            # Of every kind: without an answer the row would wait for ever.
             self._tell(Answer(request.number, error=error, timed_out=timeout.expired()))
         else:
             self._tell(Answer(request.number, value))

@@ -47,7 +47,7 @@ class Reports(Protocol):
     def finished(self, task: TaskId) -> None:
         """Everything is committed; the thread ends."""
 
-    def failed(self, spec: TaskSpec, operator: str | None, error: Exception) -> None:
+    def failed(self, spec: TaskSpec, operator: str | None, error: BaseException) -> None:
         """The thread ends."""
 
 
@@ -153,10 +153,10 @@ class Subtask:
             what = f"sys.exit({error.code!r})"
             msg = f"code of the job ended its thread: {what}; raise an error instead"
             self._fail(FunctionError(msg))
-        except Exception as error:  # noqa: BLE001 the edge of the subtask: everything is reported
+        except BaseException as error:  # noqa: BLE001 the edge of the subtask: everything is reported
             self._fail(error)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         operator = self._task.failed_operator if self._task else None
         self._reports.failed(self.spec, operator, error)
 

@@ -72,7 +72,19 @@ async def cancelled():
     raise asyncio.CancelledError
 
 
-@pytest.mark.parametrize("error", [broken, leaving, cancelled])
+class Panic(BaseException):
+    """What libraries in other languages raise: no Exception."""
+
+
+async def panicking():
+    raise Panic
+
+
+async def interrupted():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("error", [broken, leaving, cancelled, panicking, interrupted])
 def test_whatever_a_coroutine_raises_is_an_answer_and_the_loop_goes_on(asked, error):
     asked.loop.start([Request(1, error), Request(2, seven)])
     found = asked.answers(2)

@@ -220,6 +220,16 @@ def test_code_that_exits_is_a_failure_too(pair: Pair) -> None:
     assert take(pair.heard.ends, 1) == [("failed", SINK, "gate", sentence)]
 
 
+class Panic(BaseException):
+    """What libraries in other languages raise: no Exception."""
+
+
+@pytest.mark.parametrize("pair", [Panic("not implemented")], indirect=True)
+def test_a_panic_names_its_task_and_operator(pair: Pair) -> None:
+    pair.gate.opened.set()
+    assert take(pair.heard.ends, 1) == [("failed", SINK, "gate", "not implemented")]
+
+
 def take(items: queue.Queue, count: int) -> list:
     return [items.get(timeout=10) for _ in range(count)]
 
