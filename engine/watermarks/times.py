@@ -12,7 +12,8 @@ UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """Units that an integer column of event time may have, in µs; nanoseconds are divided."""
 
 _DAY = 86_400_000_000
-_LAST = 2**63 - 1
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""Years 1 to 9999: Python has no other times, and within them no end of a window overflows."""
 
 
 def check_event_time(schema: Mapping[str, pl.DataType], column: str, subject: str) -> None:
@@ -31,7 +32,7 @@ def check_event_time(schema: Mapping[str, pl.DataType], column: str, subject: st
 def event_times(frame: pl.DataFrame, column: str, unit: str = "us") -> pl.Series:
     """Return a column as µs since 1970 UTC; a time without zone counts as UTC.
 
-    Raises FunctionError for a null, and for an integer too large for its unit.
+    Raises FunctionError for a null, and for a time that is not in the years 1 to 9999.
     """
     series = frame.get_column(column)
     if series.null_count():
@@ -42,33 +43,55 @@ def event_times(frame: pl.DataFrame, column: str, unit: str = "us") -> pl.Series
         )
         raise FunctionError(msg)
     match series.dtype:
-        case pl.Datetime(time_unit="us"):
-            return series.cast(pl.Int64)
+        case pl.Datetime(time_unit="ms"):
+            return _of_times(series, 1_000)
         case pl.Datetime():
-            return series.dt.cast_time_unit("us").cast(pl.Int64)
+            return _of_times(series.dt.cast_time_unit("us"), 1)
         case pl.Date():
-            return series.cast(pl.Int64) * _DAY
+            return _of_times(series, _DAY)
         case dtype if dtype.is_integer():
             return _whole(frame, series, unit)
         case dtype:
             raise ConfigError(_no_time(column, dtype))
 
 
+def _of_times(series: pl.Series, factor: int) -> pl.Series:
+    whole = series.cast(pl.Int64)
+    wrong = _outside(whole, factor)
+    if wrong is not None:
+        # As a number, and without its row: Python cannot show such a time.
+        msg = (
+            f"event time column {series.name!r} is out of range: got {whole[wrong] * factor} µs "
+            "since 1970; use times of the years 1 to 9999"
+        )
+        raise FunctionError(msg)
+    return whole * factor if factor > 1 else whole
+
+
 def _whole(frame: pl.DataFrame, series: pl.Series, unit: str) -> pl.Series:
     factor = UNITS.get(unit, 1)
-    if factor > 1 or series.dtype == pl.UInt64:
-        largest = _LAST // factor
-        least = -largest if series.dtype.is_signed_integer() else 0
-        wrong = ~series.is_between(least, largest)
-        if wrong.any():
-            at = int(wrong.arg_max() or 0)
-            msg = (
-                f"event time column {series.name!r} is out of range: got {series[at]} {unit}: row "
-                f"{short(frame, at)}; pass the unit that it has: s, ms, us or ns"
-            )
-            raise FunctionError(msg)
-    whole = series.cast(pl.Int64)
-    return whole // 1_000 if unit == "ns" else whole * factor if factor > 1 else whole
+    whole = series.cast(pl.Int64, strict=False)
+    if unit == "ns":
+        whole = whole // 1_000
+    wrong = _outside(whole, factor)
+    if wrong is not None:
+        msg = (
+            f"event time column {series.name!r} is out of range: got {series[wrong]} {unit}: row "
+            f"{short(frame, wrong)}; pass the unit that it has: s, ms, us or ns"
+        )
+        raise FunctionError(msg)
+    return whole * factor if factor > 1 else whole
+
+
+def _outside(whole: pl.Series, factor: int) -> int | None:
+    """The first number that is null, or no time when multiplied; None for none."""
+    least, largest = -(-_FIRST // factor), _LAST // factor
+    numbers = whole.to_numpy()
+    if not whole.null_count() and (
+        not len(numbers) or (numbers.min() >= least and numbers.max() <= largest)
+    ):
+        return None
+    return int((~whole.is_between(least, largest)).fill_null(value=True).arg_max() or 0)
 
 
 def _is_time(dtype: pl.DataType) -> bool:

@@ -118,7 +118,13 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, object]) ->
 
 @pytest.mark.parametrize(
     ("unit", "dtype", "value"),
-    [("s", pl.Int64, NOON), ("ms", pl.Int64, -(2**62)), ("us", pl.UInt64, 2**63)],
+    [
+        ("s", pl.Int64, NOON),
+        ("ms", pl.Int64, -(2**62)),
+        ("us", pl.UInt64, 2**63),
+        ("us", pl.Int64, 2**63 - 1),
+        ("ns", pl.Int128, 2**70),
+    ],
 )
 def test_an_integer_that_is_too_large_for_its_unit_is_refused(
     unit: str, dtype: type[pl.DataType], value: int
@@ -126,6 +132,19 @@ def test_an_integer_that_is_too_large_for_its_unit_is_refused(
     rows = pl.DataFrame({"t": [0, value]}, schema={"t": dtype})
     with pytest.raises(FunctionError, match=rf"'t' is out of range: got {value} {unit}: row"):
         event_times(rows, "t", unit)
+
+
+@pytest.mark.parametrize("dtype", [pl.Datetime("us"), pl.Datetime("ms", "UTC"), pl.Date()])
+@pytest.mark.parametrize("days", [-719_163, 2_932_897])
+def test_a_time_of_no_year_that_python_has_is_refused(dtype: pl.DataType, days: int) -> None:
+    a_day = 1 if dtype == pl.Date else 86_400_000 if dtype.time_unit == "ms" else 86_400_000_000
+    inside, outside = days + (1 if days < 0 else -1), days
+    numbers = pl.Series([inside * a_day, outside * a_day])
+    rows = pl.DataFrame({"t": numbers.cast(pl.Int32 if a_day == 1 else pl.Int64).cast(dtype)})
+    assert event_times(rows[:1], "t").to_list() == [inside * 86_400_000_000]
+    wanted = rf"'t' is out of range: got {outside * 86_400_000_000} µs since 1970; use times"
+    with pytest.raises(FunctionError, match=wanted):
+        event_times(rows, "t")
 
 
 @pytest.mark.parametrize("dtype", [pl.String(), pl.Float64(), pl.Time(), pl.Boolean()])
