@@ -123,6 +123,8 @@ def refuse_nulls(key: pl.Series) -> None:
 
 def may_be_key(dtype: pl.DataType) -> bool:
     """Whether values of a type are equal or not beyond doubt, so that state can go by them."""
+    if dtype in (pl.Int128, pl.UInt128):
+        return False  # keys of one column are told apart by 64 bits
     return dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Binary, pl.Boolean)
 
 

@@ -15,13 +15,22 @@ Cost       about 0.3 µs a row of three fields on one core, most of it Polars' p
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 import polars as pl
 
 from engine.connectors.bucketed_files import BucketedFilesSink
-from engine.connectors.line_files import LineFilesSource
+from engine.connectors.line_files import BadLines, LineFilesSource
+from engine.errors import ConfigError
+from engine.state.schema import TypeLike
+
+_UNREAD = (
+    *(pl.Int8, pl.Int16, pl.UInt8, pl.UInt16),
+    *(pl.Time, pl.Duration, pl.Decimal, pl.Binary),
+)
+"""Polars' parser panics, or refuses each value, when a column is of one of these."""
 
 
 class JsonLinesSource(LineFilesSource):
@@ -38,6 +47,19 @@ class JsonLinesSource(LineFilesSource):
     """
 
     kind = "a JSON object of the declared columns"
+
+    def __init__(
+        self, path: str | Path, *, schema: Mapping[str, TypeLike], bad_lines: BadLines = "fail"
+    ) -> None:
+        """Declare the columns. Raises ConfigError, also for a type that JSON has no values of."""
+        super().__init__(path, schema=schema, bad_lines=bad_lines)
+        for name, dtype in self.columns.items():
+            if isinstance(dtype, _UNREAD):
+                msg = (
+                    f"column {name!r} of {str(path)!r} cannot be read from JSON: its type is "
+                    f"{dtype}; read an Int64, a Float64 or a String, and cast it"
+                )
+                raise ConfigError(msg)
 
     def decode(self, lines: bytes) -> pl.DataFrame:
         """Parse whole lines."""

@@ -123,8 +123,11 @@ def left_over(
     if apart is not None:
         usual = frame.filter(~apart)
         values = {name: column.filter(~apart) for name, column in values.items()}
-    if not usual.height or not panes.add(usual, values, watermark):
-        return frame
+    try:
+        if not usual.height or not panes.add(usual, values, watermark):
+            return frame
+    except pl.exceptions.PolarsError as error:
+        raise _failed(error, frame) from error
     return usual.clear() if apart is None else frame.filter(apart)
 
 

@@ -202,3 +202,9 @@ def test_any_file_gives_its_good_lines_however_it_is_polled(
     content = b"\n".join(line for line, _ in lines) + (b"\n" if ends else b"")
     read = source(tmp_path_factory.mktemp("lines") / "a.jsonl", content, bad_lines="skip")
     assert numbers(read, max_rows) == [n for _, rows in lines for n in rows]
+
+
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Time, pl.Duration("us"), pl.Binary])
+def test_a_type_that_the_parser_does_not_know_is_refused(dtype: pl.DataType) -> None:
+    with pytest.raises(ConfigError, match=r"column 'n' of 'a.jsonl' cannot be read from JSON: its"):
+        JsonLinesSource("a.jsonl", schema={"n": dtype})

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from engine import agg, windows
 from engine.aggregates import ROWS, Partials
 from engine.elements import MAX_TIME, MIN_TIME
+from engine.errors import FunctionError
 from engine.operators.windows import panes as limits
 from engine.operators.windows.horizons import horizons
 from engine.operators.windows.panes import Panes
@@ -138,3 +139,14 @@ def test_a_batch_across_too_many_slices_is_not_gathered(grid, monkeypatch):
     far = rows.with_columns(pl.col("event_time") * 100)
     assert not panes.add(far, PARTIALS.values(far), MIN_TIME)
     assert sum(frame[ROWS].sum() for frame in sent) == 4
+
+
+def test_a_sum_that_is_no_64_bit_integer_tells_its_row():
+    spec = agg.sum("v")
+    partials = Partials({"total": spec.accumulator("total", pl.UInt64())}, {"total": spec.of})
+    made = PartialAggregate(["key"], horizons(windows.tumbling(10)), partials)
+    rows = pl.DataFrame({"key": ["a"], "v": [2**63], "event_time": [1]})
+    with pytest.raises(
+        FunctionError, match=r"aggregate failed: .* first row of the batch .*'v': 9"
+    ):
+        OperatorHarness(made).push(rows)

@@ -74,7 +74,9 @@ def test_a_null_key_is_refused_with_its_column():
         groups_of(["a", None], pl.String)
 
 
-@pytest.mark.parametrize("dtype", [pl.Float64(), pl.List(pl.Int64), pl.Struct({"a": pl.Int64})])
+@pytest.mark.parametrize(
+    "dtype", [pl.Float64(), pl.Int128(), pl.List(pl.Int64), pl.Struct({"a": pl.Int64})]
+)
 def test_a_key_that_cannot_be_compared_is_refused_when_the_graph_is_built(dtype):
     with pytest.raises(GraphError, match="column 'k' cannot be a key"):
         check_keys({"k": dtype}, ["k"])
