@@ -14,7 +14,8 @@ Order    results leave sorted by (horizon, window_end, keys); those of a window 
 Late     partials behind the last horizon of their slice, possible only after an input was idle, are
          dropped and counted by the rows they stand for.
 Cost     a row costs what it costs in a tumbling window; the first firing of a window about what a
-         few slices cost, however many it has (`aggregates/running.py`). A firing for late rows
+         few slices cost, however many it has (`aggregates/running.py`). Of
+         small windows all slices are merged, many windows in one query. A firing for late rows
          merges all slices for the keys that have news.
 Source   Traub et al., Scotty: Efficient Window Aggregation, ICDE 2018 (slices).
 """
@@ -42,8 +43,8 @@ from engine.windows import Sliding
 
 _FIRING = "window.firing"
 
-_MOST_ROWS = 500_000
-"""So many partials are merged at once: many small windows share a query, few large ones fit."""
+_MOST_BYTES = 2**26
+"""So much is merged at once: many small windows share a query, few large ones fit."""
 
 
 class SlicedAggregate(Operator):
@@ -82,6 +83,7 @@ class SlicedAggregate(Operator):
             self._runs(ctx, descriptor).merge_with(self.partials.merge)
         self._reached = ctx.watermark
         columns = {**self._slices.keys, **self.partials.columns}
+        self._columns = list(columns)
         self._nothing = pl.DataFrame(schema=columns)
         self._window = self._new_window()
         self._points: dict[int, set[int]] = defaultdict(set)
@@ -125,24 +127,24 @@ class SlicedAggregate(Operator):
         since, self._reached = self._reached, time
         slices, stragglers = (self._runs(ctx, state) for state in self.states)
         due = self._firings(since, time, slices, stragglers)
-        gathered: list[pl.DataFrame] = []
-        merged, rows = True, 0
+        gathered: dict[int, pl.DataFrame] = {}
+        merged, size = True, 0
         for number, firing in enumerate(due):
             if spans := slices.spans(self.horizons.window.start(firing[1]), firing[1]):
                 self._emit(gathered, merged, due, ctx)
-                gathered, merged, rows = [], True, 0
+                gathered, merged, size = {}, True, 0
                 for span in spans:
                     part = self._of_span(*firing, span, slices, stragglers)
-                    self._emit([_numbered(part, number)], False, due, ctx)
+                    self._emit({number: part}, False, due, ctx)
                 # It would hold what does not fit into memory.
                 self._window = self._new_window()
                 continue
             found, whole = self._gathered(*firing, slices, stragglers)
-            gathered.append(_numbered(found, number))
-            merged, rows = merged and whole, rows + found.height
-            if rows >= _MOST_ROWS:
+            gathered[number] = found
+            merged, size = merged and whole, size + int(found.estimated_size())
+            if size >= _MOST_BYTES:
                 self._emit(gathered, merged, due, ctx)
-                gathered, merged, rows = [], True, 0
+                gathered, merged, size = {}, True, 0
         self._emit(gathered, merged, due, ctx)
         for runs in (slices, stragglers):
             done = list(takewhile(lambda end: self._last(end) <= time, runs.slice_ends()))
@@ -169,18 +171,19 @@ class SlicedAggregate(Operator):
         """The partials of one result; and whether they are one per key, sorted, already."""
         start = self.horizons.window.start(end)
         runs = stragglers.read(start, end)
-        late = [pl.concat(runs).filter(pl.col(COUNTS_FROM) <= horizon)] if runs else []
+        late = _counting(pl.concat(runs), MIN_TIME, horizon) if runs else []
         if horizon > end:
-            whole = self._plain([*slices.read(start, end), *late])
+            in_time = slices.read(start, end)
+            whole = self._plain([pl.concat(in_time), *late] if in_time else late)
             return whole.join(self._news(late, horizon), on=self.keys, how="semi"), False
         if self._window.takes_late:
             window = self._window.moved_to(start, end, slices, self._new(late))
             assert window is not None
-            return window, True
+            return window, self._window.merged
         window = self._window.moved_to(start, end, slices)
-        if window is not None and not any(run.height for run in late):
-            return window, True
-        return self._plain([*late, *([] if window is None else [window])]), False
+        if window is not None and not late:
+            return window, self._window.merged
+        return self._plain([*late, self._nothing if window is None else window]), False
 
     def _of_span(
         self, horizon: int, end: int, span: Span, slices: RunsHandle, stragglers: RunsHandle
@@ -188,7 +191,7 @@ class SlicedAggregate(Operator):
         """The partials of one result and a span of key groups, not merged yet."""
         start = self.horizons.window.start(end)
         late = stragglers.read_span(start, end, span)
-        held = [run.filter(pl.col(COUNTS_FROM) <= horizon) for run in late]
+        held = [rows for run in late for rows in _counting(run, MIN_TIME, horizon)]
         runs = self._plain([*slices.read_span(start, end, span), *held, self._nothing])
         return (
             runs
@@ -200,30 +203,35 @@ class SlicedAggregate(Operator):
         """The stragglers that did not count yet when the last window fired."""
         if not late or self._window.until is None:
             return late[0] if late else None
-        return late[0].filter(pl.col(COUNTS_FROM) > self._window.until)
+        news = _counting(late[0], self._window.until, MAX_TIME)
+        return news[0] if news else None
 
     def _plain(self, runs: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        columns = [*self.keys, *self.partials.columns]
-        return pl.concat([run.select(columns) for run in runs])
+        # Not `select`, which is a query: that takes longer than all else for few keys.
+        return pl.concat(
+            [pl.DataFrame([run.get_column(name) for name in self._columns]) for run in runs]
+        )
 
     def _news(self, held: Sequence[pl.DataFrame], horizon: int) -> pl.DataFrame:
         """The keys that have news at a horizon: the others would say the same again."""
-        news = pl.col(COUNTS_FROM) > horizon - self.horizons.every
-        keys = [run.filter(news).select(self.keys) for run in held]
-        return pl.concat([self._nothing.select(self.keys), *keys]).unique()
+        since = horizon - self.horizons.every
+        news = [rows for run in held for rows in _counting(run, since, horizon)]
+        return pl.concat([run.select(self.keys) for run in (self._nothing, *news)]).unique()
 
     def _emit(
         self,
-        gathered: Sequence[pl.DataFrame],
+        gathered: Mapping[int, pl.DataFrame],
         merged: bool,
         due: Sequence[tuple[int, int]],
         ctx: Context,
     ) -> None:
-        if any(part.height for part in gathered):
+        if any(part.height for part in gathered.values()):
             ctx.emit(self._results(self._merged(gathered, merged), due))
 
-    def _merged(self, gathered: Sequence[pl.DataFrame], merged: bool) -> pl.DataFrame:
-        rows = pl.concat(gathered)
+    def _merged(self, gathered: Mapping[int, pl.DataFrame], merged: bool) -> pl.DataFrame:
+        """The partials of some firings, one per firing and key; `merged`: they are already."""
+        numbers = np.repeat(list(gathered), [part.height for part in gathered.values()])
+        rows = pl.concat(gathered.values()).with_columns(pl.Series(_FIRING, numbers))
         by = [_FIRING, *self.keys]
         return rows if merged else self.partials.merge(rows, by, []).sort(by)
 
@@ -256,6 +264,10 @@ class SlicedAggregate(Operator):
         }
 
 
-def _numbered(rows: pl.DataFrame, firing: int) -> pl.DataFrame:
-    number = pl.Series(_FIRING, [firing], dtype=pl.Int64).new_from_index(0, rows.height)
-    return pl.DataFrame([*rows.get_columns(), number])
+def _counting(stragglers: pl.DataFrame, after: int, until: int) -> list[pl.DataFrame]:
+    """The stragglers with after < point <= until that they count from; nothing for none."""
+    points = stragglers.get_column(COUNTS_FROM).to_numpy()
+    counting = (after < points) & (points <= until)
+    if counting.all():
+        return [stragglers]
+    return [stragglers.filter(pl.Series(counting))] if counting.any() else []

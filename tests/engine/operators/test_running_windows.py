@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine import agg, kernels, windows
 from engine.aggregates import Accumulator, Partials, running_cells
 from engine.kernels import loading
+from engine.operators.windows import running_window
 from engine.operators.windows.horizons import horizons
 from engine.operators.windows.partial_aggregate import PartialAggregate
 from engine.operators.windows.running_window import RunningWindow
@@ -72,10 +73,13 @@ WINDOWS = {
 }
 
 
-@pytest.fixture(params=["roomy", "cramped"], scope="module", autouse=True)
+@pytest.fixture(params=["roomy", "cramped", "small"], scope="module", autouse=True)
 def _keys(request):
-    """With plain loops; and with compiled ones, and keys that are forgotten as soon as may be."""
+    """With plain loops; with compiled ones, and keys that are forgotten as soon as may be; and with
+    windows of which some are too small to move along.
+    """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running_window, "_SMALL_BYTES", 200 if request.param == "small" else 0)
         if request.param == "cramped":
             patch.setattr(running_cells, "_FEW_KEYS", 0)
             kernels.load()
@@ -94,6 +98,7 @@ class AllSlices:
     """The definition: merge the slices of each window anew."""
 
     takes_late = False
+    merged = True
 
     def __init__(self, keys, partials):
         self._keys, self._partials = list(keys), partials
@@ -211,7 +216,8 @@ class Counting(Accumulator):
 
 
 @pytest.mark.parametrize(("name", "most"), [("n", 3.1), ("most", 10.0)])
-def test_a_firing_merges_few_slices_of_the_128_that_a_window_has(name, most):
+def test_a_firing_merges_few_slices_of_the_128_that_a_window_has(name, most, monkeypatch):
+    monkeypatch.setattr(running_window, "_SMALL_BYTES", 0)
     counting = Counting(SPECS[name][0].accumulator(name, pl.Int64()))
     window = RunningWindow(["key"], Partials({name: counting}, {}), slides=True)
     state = Slices(*((end, "a") for end in range(1, 257)))
@@ -222,9 +228,20 @@ def test_a_firing_merges_few_slices_of_the_128_that_a_window_has(name, most):
     assert counting.merged / 128 <= most
 
 
-def test_a_key_leaves_with_its_last_slice():
+def test_a_key_leaves_with_its_last_slice(monkeypatch):
+    monkeypatch.setattr(running_window, "_SMALL_BYTES", 0)
     window = RunningWindow(["key"], partials(["n"]), slides=True)
     state = Slices((1, "a"), (2, "ab"), (3, "b"))
     found = [window.moved_to(end - 2, end, state).rows() for end in (2, 3, 4)]
     assert found == [[("a", 2), ("b", 1)], [("a", 1), ("b", 2)], [("b", 1)]]
     assert window.moved_to(3, 5, state) is None
+
+
+def test_a_small_window_is_left_to_be_merged_with_others(monkeypatch):
+    monkeypatch.setattr(running_window, "_SMALL_BYTES", 2**18)
+    counting = Counting(SPECS["n"][0].accumulator("n", pl.Int64()))
+    window = RunningWindow(["key"], Partials({"n": counting}, {}), slides=True)
+    found = window.moved_to(0, 3, Slices((1, "ab"), (2, "b"), (3, "a")))
+    assert not window.merged
+    assert not counting.merged
+    assert found.rows() == [("a", 1), ("b", 1), ("b", 1), ("a", 1)]
