@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import zlib
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -65,6 +66,8 @@ class LineFilesSource(Source):
             raise ConfigError(msg)
         # Absolute from the start: a worker need not run in the folder that the job came from.
         self.path = Path(path).absolute()
+        # The folder that we are in may have brackets in its name.
+        self._plain = len(self.path.parts) - len(Path(path).parts)
         self.columns = {name: as_type(dtype) for name, dtype in schema.items()}
         self.bad_lines = bad_lines
 
@@ -105,7 +108,8 @@ class LineFilesSource(Source):
     @property
     def _root(self) -> Path:
         """The first folder without a wildcard."""
-        wild = (at for at, part in enumerate(self.path.parts) if glob.has_magic(part))
+        parts = enumerate(self.path.parts)
+        wild = (at for at, part in parts if at >= self._plain and glob.has_magic(part))
         return Path(*self.path.parts[: next(wild, len(self.path.parts) - 1)])
 
 
@@ -228,7 +232,7 @@ class LineReader(SplitReader):
     def _reported(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             msg = f"file cannot be read: {self._path}: {error}; check that it is there and whole"
             raise SourceError(msg) from error
 

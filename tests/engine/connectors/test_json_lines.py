@@ -111,6 +111,24 @@ def test_a_packed_file_is_read_and_restored_like_a_plain_one(tmp_path: Path) -> 
     check_source(lambda: packed)
 
 
+def test_a_packed_file_that_is_damaged_is_told_with_its_name(tmp_path: Path) -> None:
+    packed = gzip.compress(b'{"n":1}\n{"n":2}\n' * 1_000)
+    lines = source(tmp_path / "a.jsonl.gz", packed[:20] + bytes(range(255, 0, -1)))
+    with pytest.raises(SourceError, match=r"file cannot be read: .*a.jsonl.gz: Error -3"):
+        numbers(lines)
+
+
+def test_the_folder_that_we_are_in_is_no_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run[1]"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    source(folder / "a.jsonl", b'{"n":1}\n')
+    for path in ("a.jsonl", "*.jsonl"):
+        assert numbers(JsonLinesSource(path, schema=N)) == [1]
+
+
 def test_lines_longer_and_files_larger_than_a_block_are_read_whole(tmp_path: Path) -> None:
     long = b'{"n":1,"text":"%s"}\n' % (b"x" * (2 * BLOCK_BYTES))
     short = b'{"n":2}\n' * 10
