@@ -107,7 +107,8 @@ def main() -> None:
     env = hw.Environment("keyed-sums", checkpoint_interval="1s")
     in_time = hw.bounded_out_of_orderness("500ms", column="time")
     made, window = WINDOWS[args.window]
-    events = env.source(made(args.rows, args.keys), uid="events", watermarks=in_time)
+    source = made(args.rows, args.keys, args.per_second)
+    events = env.source(source, uid="events", watermarks=in_time)
     sums = events.key_by("key").window(window).agg(n=agg.count(), sum=agg.sum("value"), uid="sums")
     sums.sink(ParquetFilesSink(args.output), uid="files")
     env.execute()
