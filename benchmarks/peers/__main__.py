@@ -10,6 +10,7 @@ their results in memory, and but for Spark and Quix Streams keep no checkpoints.
 from __future__ import annotations
 
 import argparse
+import signal
 from collections.abc import Sequence
 
 import psutil
@@ -50,6 +51,7 @@ def main() -> None:
     args = parser.parse_args()
     chosen = names([peer.name for peer in PEERS], args.peers)
     works = names(list(WORKS), args.works)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, as Ctrl-C
     print(f"{psutil.cpu_count()} cores, one worker or process each\n\n{heading()}")
     for work in works:
         measured(WORKS[work], [peer for peer in PEERS if peer.name in chosen], args.scale)
