@@ -23,7 +23,7 @@ from benchmarks.peers.table import Score, wrong
 from benchmarks.peers.totals import Totals, expected, of_columns
 from benchmarks.peers.work import BEGAN, Work, write_lines
 
-TIMEOUT_S = 90.0
+TIMEOUT_S = 120.0
 SAMPLE_S = 0.05
 BATCH = 65_536
 OURS = "headwater"
