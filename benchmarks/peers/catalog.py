@@ -55,7 +55,7 @@ PEERS = (
     Peer("csp", 1_000_000, ("tumbling", "many-keys", "running")),
     Peer("streamz", 300_000, ("tumbling", "many-keys", "running", "json")),
     Peer("quixstreams", 20_000, ("tumbling", "many-keys", "sliding", "session", "running")),
-    Peer("pyspark", 250_000, ("tumbling", "many-keys", "sliding", "session"), java=17),
+    Peer("pyspark", 250_000, ("tumbling", "many-keys"), java=17),
 )
 LEFT_OUT = (
     "pathway is left out: its licence (BSL 1.1) is not permissive",

@@ -23,7 +23,7 @@ from pyspark.sql import functions as fn
 
 from benchmarks.peers.answer import Order, order, say
 from benchmarks.peers.totals import Totals, of_columns
-from benchmarks.peers.work import BOUND, FAR, GAP, SIZE, SLIDE
+from benchmarks.peers.work import BOUND, FAR, SIZE
 
 PER_FILE = 250_000
 STATE = "spark.sql.streaming.stateStore."
@@ -53,14 +53,8 @@ def write(asked: Order, folder: Path) -> None:
         os.utime(file, (number, number))  # Spark reads the oldest first
 
 
-def sums(events: DataFrame, name: str) -> DataFrame:
-    step = f"{SIZE} milliseconds"
-    if name == "sliding":
-        window = fn.window("time", f"{SLIDE} milliseconds", step)
-    elif name == "session":
-        window = fn.session_window("time", f"{GAP} milliseconds")
-    else:
-        window = fn.window("time", step)
+def sums(events: DataFrame) -> DataFrame:
+    window = fn.window("time", f"{SIZE} milliseconds")
     in_time = events.withWatermark("time", f"{BOUND} milliseconds")
     result = in_time.groupBy(window.alias("w"), "key").agg(
         fn.count("*").alias("n"), fn.sum("value").alias("sum")
@@ -73,7 +67,7 @@ def run(spark: SparkSession, asked: Order, name: str) -> Path:
     source = spark.readStream.schema("key long, time timestamp, value double")
     events = source.option("maxFilesPerTrigger", 2).parquet(str(asked.folder / "events"))
     output = asked.folder / name
-    writer = sums(events, asked.work.name).writeStream.outputMode("append").format("parquet")
+    writer = sums(events).writeStream.outputMode("append").format("parquet")
     writer = writer.option("checkpointLocation", str(asked.folder / f"{name}.checkpoints"))
     writer.option("path", str(output)).trigger(availableNow=True).start().awaitTermination()
     return output
