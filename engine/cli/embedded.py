@@ -8,12 +8,15 @@ Everything is told on standard error; standard output is the job's own. The line
 left out when the job prints on the terminal, and when nobody is there to see it.
 
 Errors   SystemExit: 1 and the root cause when the job fails, 130 after Ctrl-C, 143 when asked to
-         end by SIGTERM. A cancelled job leaves what its sinks have committed, and nothing else.
+         end by SIGTERM, 141 when it prints and nobody reads on, as before `| head`. A cancelled job
+         leaves what its sinks have committed, and nothing else.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import select
 import signal
 import sys
 import threading
@@ -35,7 +38,9 @@ from engine.graph.plan import plan_of
 from engine.rest.model.jobs import Failure, JobStatus
 from engine.rest.model.requests import Program, RunRequest
 
-INTERRUPTED, TERMINATED = 130, 143
+INTERRUPTED, UNREAD, TERMINATED = 130, 141, 143
+STDOUT = 1
+"""The workers have it from us."""
 LOOK_S = 0.05
 LINGER_S = 1.0
 """Whoever asked for a stop polls for its result several times a second."""
@@ -43,6 +48,10 @@ LINGER_S = 1.0
 
 class _Terminated(BaseException):
     """SIGTERM came."""
+
+
+class _Unread(BaseException):
+    """The job prints, and whoever read that has gone."""
 
 
 def run_program(graph: JobGraph, settings: Mapping[str, str]) -> None:
@@ -65,6 +74,10 @@ def run(graph: JobGraph, request: RunRequest) -> None:
     except _Terminated:
         show.say(f"job {graph.name} was ended")
         raise SystemExit(TERMINATED) from None
+    except _Unread:
+        # What Python still holds of its own would fail as well, at the very end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+        raise SystemExit(UNREAD) from None
 
 
 def _run(graph: JobGraph, request: RunRequest, show: Show) -> None:
@@ -82,6 +95,10 @@ def _run(graph: JobGraph, request: RunRequest, show: Show) -> None:
             cluster.look(job_id, JobMaster.cancel)
             _wait(cluster, job_id, show)
             raise
+        if _unread(sight):
+            show.erase()
+            cluster.look(job_id, JobMaster.cancel)
+            raise _Unread
     if sight.status is JobStatus.FAILED:
         show.erase()
         _end(_told(graph.name, sight.failure))
@@ -93,12 +110,21 @@ def _run(graph: JobGraph, request: RunRequest, show: Show) -> None:
 
 
 def _wait(cluster: EmbeddedCluster, job_id: str, show: Show) -> Sight:
-    """Look until the job has ended."""
+    """Look until the job has ended, or nobody reads what it prints."""
     pause = threading.Event()
-    while not (sight := cluster.look(job_id, Sight.of)).status.terminal:
+    while not (sight := cluster.look(job_id, Sight.of)).status.terminal and not _unread(sight):
         show.progress(sight)
         pause.wait(LOOK_S)
     return sight
+
+
+def _unread(sight: Sight) -> bool:
+    """Whether the job failed because nobody reads its standard output any more."""
+    if not any(failure.name == BrokenPipeError.__name__ for failure in sight.failures):
+        return False
+    reader = select.poll()
+    reader.register(STDOUT, 0)  # only what is always told: errors
+    return bool(reader.poll(0))
 
 
 def _told(name: str, failure: Failure | None) -> str:

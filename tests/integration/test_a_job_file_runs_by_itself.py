@@ -59,6 +59,16 @@ env.execute()
 print("after the job")
 """
 
+PRINTING = """
+import engine as hw
+from engine.connectors.generator import SensorGenerator
+from engine.connectors.print import PrintSink
+
+env = hw.Environment("endless", checkpoint_interval="100ms")
+env.source(SensorGenerator(50), uid="sensors").sink(PrintSink(), uid="rows")
+env.execute()
+"""
+
 
 @dataclass
 class Place:
@@ -167,6 +177,21 @@ def test_ctrl_c_cancels_and_leaves_only_what_is_committed(place: Place) -> None:
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == "headwater: job doubled was cancelled"
     assert place.counted() % 50 == 0
+    assert gone(processes)
+    assert place.left() == []
+
+
+@pytest.mark.integration
+def test_a_job_whose_rows_nobody_reads_on_ends_quietly(place: Place) -> None:
+    place.job.write_text(PRINTING)
+    started = place.start()
+    with started.process as process:
+        process.stdout.readline()  # as `| head -1`
+        processes = started.processes()
+        process.stdout.close()
+        err = process.stderr.read().decode()
+    assert process.returncode == 141
+    assert re.fullmatch(r"headwater: job endless runs at \S+; Ctrl-C ends it\n", err)
     assert gone(processes)
     assert place.left() == []
 
