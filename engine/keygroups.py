@@ -80,7 +80,13 @@ def check_keys(schema: Mapping[str, pl.DataType], keys: Sequence[str]) -> None:
         if key in keys[:number]:
             msg = f"key_by names a column twice: got {key!r}; name it once"
             raise GraphError(msg)
-        if not isinstance(key, str) or key not in schema:
+        if not isinstance(key, str):
+            msg = (
+                f"key_by takes names of columns: got {key!s}; "
+                "make a column by with_columns(…) before, and name it"
+            )
+            raise GraphError(msg)
+        if key not in schema:
             msg = (
                 f"key_by names an unknown column: got {key!r}; "
                 f"the stream has {', '.join(schema) or 'no columns'}"

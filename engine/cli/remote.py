@@ -7,8 +7,10 @@ Order    a command that was interrupted goes on in the engine; asking again is s
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 
 from engine.checkpoint.renames import RENAMES
@@ -17,6 +19,9 @@ from engine.errors import ArtifactError, ConfigError, ExternalError
 from engine.rest.answers.jobs import JobSummary
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import ClaimMode, Program, RunRequest, SavepointRequest, StopRequest
+
+PATIENCE_S = 3.0
+"""After so long without an answer it is told what a savepoint waits for."""
 
 POLL_S = 0.1
 """Short against the time of a savepoint, long against that of a request."""
@@ -49,12 +54,26 @@ class Target:
 
     def wait_for_savepoint(self, job_id: str, trigger_id: str) -> str:
         """Poll until a savepoint is complete; where it lies. Raises ExternalError."""
+        tell_at = time.monotonic() + PATIENCE_S
         while not (status := self.engine.savepoint_status(job_id, trigger_id)).done:
+            if time.monotonic() > tell_at:
+                tell_at = inf
+                self._tell_why_it_waits(job_id)
             time.sleep(POLL_S)
         if status.failure is not None or status.location is None:
             msg = status.failure or "savepoint failed: the engine gave no reason; see its log"
             raise ExternalError(msg)
         return status.location
+
+    def _tell_why_it_waits(self, job_id: str) -> None:
+        """Say so when not all tasks run, as when no task manager has slots for them."""
+        for job in self.engine.jobs():
+            if job.id == job_id and job.tasks.get("running", 0) < job.tasks.get("total", 0):
+                print(
+                    f"headwater: the savepoint waits until the job runs: it is {job.state}, with "
+                    f"{_tasks(job)} tasks; when that stays so, see whether the engine has slots",
+                    file=sys.stderr,
+                )
 
 
 def run(options: argparse.Namespace, target: Target) -> None:

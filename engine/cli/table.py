@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+SHOWN_BYTES = 8
+"""No more of a binary value is shown: what aggregates keep may be long, and tells nobody much."""
+
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Columns as wide as their widest cell; numbers to the right.
@@ -28,4 +31,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _text(cell: object) -> str:
+    if isinstance(cell, bytes) and len(cell) > SHOWN_BYTES:
+        return f"{cell[:SHOWN_BYTES]!r}… ({len(cell)} bytes)"
     return f"{cell:,}" if isinstance(cell, int) else str(cell)

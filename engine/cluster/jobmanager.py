@@ -198,13 +198,20 @@ def runtime_folder(home: Path, wanted: Path | None) -> Path:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("jobmanager", description="run the engine's job manager")
+    parser = argparse.ArgumentParser(
+        "headwater jobmanager", description="run the engine's job manager"
+    )
     home = Path(os.environ.get("HEADWATER_HOME", ".headwater")) / "engine"
     parser.add_argument("--home", type=Path, default=home, help="folder of everything it keeps")
     parser.add_argument("--host", default="127.0.0.1", help="address of the REST interface")
     parser.add_argument("--port", type=int, default=8081, help="its port; 0: any free one")
     parser.add_argument("--runtime-dir", type=Path, help="folder of sockets, with a short path")
-    parser.add_argument("--task-managers", type=int, default=0, help="how many to keep alive here")
+    parser.add_argument(
+        "--task-managers",
+        type=int,
+        default=0,
+        help="how many to keep alive here; 0: those that `headwater taskmanager` starts",
+    )
     parser.add_argument("--slots", type=int, default=4, help="slots of each of them")
     parser.add_argument("--max-rows", type=int, default=MAX_ROWS, help="rows of one poll at most")
     parser.add_argument("--lifeline", action="store_true", help="die with the parent process")

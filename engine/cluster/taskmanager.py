@@ -138,7 +138,9 @@ def _use(process: psutil.Process) -> ProcessUse | None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a task manager until it is killed."""
-    parser = argparse.ArgumentParser("taskmanager", description="offer slots to a job manager")
+    parser = argparse.ArgumentParser(
+        "headwater taskmanager", description="offer slots to a job manager"
+    )
     parser.add_argument("--runtime-dir", type=Path, required=True, help="folder of the sockets")
     parser.add_argument("--name", default="tm-1", help="unique among the task managers")
     parser.add_argument("--slots", type=int, default=4, help="workers it may run at once")

@@ -32,7 +32,8 @@ def checked_asking(
     """Look at what an author wants of `map_async`. Raises GraphError, ConfigError."""
     call = getattr(function, "__call__", None)  # noqa: B004  it is looked at, not called
     if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(call):
-        msg = f"map_async needs an asynchronous function: got {function!r}; write async def"
+        shown = getattr(function, "__name__", function)
+        msg = f"map_async needs an asynchronous function: got {shown!r}; write async def"
         raise GraphError(msg)
     if NUMBER in schema:
         msg = f"map_async keeps rows with a column {NUMBER!r} of its own; rename that of the stream"

@@ -260,6 +260,17 @@ class Stream(RecordSteps, Placement):
         check_keys({name: self.schema[name] for name in user_columns(self.schema)}, keys)
         return KeyedStream(self, keys)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what is missing, where somebody forgot `key_by`."""
+            from engine.stream.keyed import KeyedStream  # see key_by
+
+            msg = f"a stream has no {name!r}"
+            if not name.startswith("_") and hasattr(KeyedStream, name):
+                msg = f"{name} needs a key, which the stream does not have; call .key_by(…) first"
+            raise AttributeError(msg)
+
     def broadcast(self) -> BroadcastStream:
         """Send every row to all subtasks of the next step: `keyed.connect(stream.broadcast())`."""
         from engine.stream.broadcast import BroadcastStream  # see key_by

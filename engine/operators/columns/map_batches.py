@@ -64,7 +64,8 @@ class MapBatches(Operator):
         if given != self.schema:
             msg = (
                 f"map_batches {self.label!r} returned other columns than it promised: "
-                f"got {dict(outcome.schema)}, promised {self.schema}; pass schema=…"
+                f"got {dict(outcome.schema)}, promised {self.schema}; "
+                "correct the function, or pass schema=…"
             )
             raise FunctionError(msg)
         self._check_times(frame, outcome)

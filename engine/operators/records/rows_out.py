@@ -109,7 +109,7 @@ class RowsOut:
         if unknown:
             names, columns = ", ".join(map(str, unknown)), ", ".join(self._schema)
             what = f"gave unknown columns {names}, promised {columns}"
-            raise self._fault(what, "pass schema={…}")
+            raise self._fault(what, "correct the function, or pass schema={…}")
         return map(row.get, self._names)
 
     def _fields(self, row: Any, made: RowClass) -> Iterable[Any]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from engine.cli import main
+from engine.cli import main, remote
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
+from engine.rest.model.operations import TriggerStatus
 from engine.testing.fake_service import FakeService
 from engine.testing.in_memory import InMemory
 
@@ -74,6 +77,30 @@ def test_a_savepoint_is_taken_and_started_from(
     assert headwater("run", file, "-s", path) == 0
     assert capsys.readouterr().out.endswith(f"started from {path}\n")
     assert service.requests[1].savepoint_path == path
+
+
+class WithoutSlots:
+    """An engine whose one job waits for slots, and its savepoint with it."""
+
+    url = "http://127.0.0.1:8081"
+
+    def __init__(self) -> None:
+        self.answers = [TriggerStatus(done=False), TriggerStatus(done=True, location="/svpt/1")]
+
+    def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        return self.answers.pop(0)
+
+    def jobs(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(id="a", state=JobStatus.CREATED, tasks={"total": 2})]
+
+
+def test_a_savepoint_that_waits_for_slots_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "PATIENCE_S", -1.0)
+    target = remote.Target(cast("EngineClient", WithoutSlots()))
+    assert target.wait_for_savepoint("a", "t") == "/svpt/1"
+    assert "it is CREATED, with 0/2 tasks" in capsys.readouterr().err
 
 
 def test_a_relative_folder_is_meant_from_here(
@@ -208,4 +235,4 @@ def test_the_servers_are_commands_too(server: str, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as ended:
         main([server, "--help"])
     assert ended.value.code == 0
-    assert f"usage: {server}" in capsys.readouterr().out
+    assert f"usage: headwater {server}" in capsys.readouterr().out

@@ -269,7 +269,7 @@ class Stateful(hw.ProcessFunction):
         (lambda s: s.process(Stateful()), "'Stateful' has the state 'seen', which the rows"),
         (lambda s: s.process(AtPrice()), "'AtPrice' has the state 'price'"),
         (lambda s: s.process(Sorted), "process needs a ProcessFunction .pass an object"),
-        (lambda s: s.map_async(len), "map_async needs an asynchronous function: got <built-in"),
+        (lambda s: s.map_async(len), "map_async needs an asynchronous function: got 'len'"),
         (lambda s: s.map_async(asked, capacity=0), "capacity of map_async is out of range: got 0"),
         (lambda s: s.map_async(asked, timeout=0), "timeout of map_async must be positive: got 0"),
         (lambda s: s.map_async(asked, on_timeout=max), "has on_timeout but no timeout"),

@@ -159,6 +159,7 @@ MISTAKES = {
     "no key": (lambda s: s.key_by(), "key_by names no column"),
     "unknown key": (lambda s: s.key_by("origin"), "key_by names an unknown column: got 'origin'"),
     "float key": (lambda s: s.key_by("delay"), "column 'delay' cannot be a key: its type is Float"),
+    "an expression as key": (lambda s: s.key_by(pl.col("tags")), "key_by takes names of columns"),
     "key of event time": (lambda s: s.key_by("event_time"), "unknown column: got 'event_time'"),
     "unknown side output": (lambda s: s.side_output("late"), "stream has no side output 'late'"),
     "no aggregate": (
@@ -370,3 +371,10 @@ USES = {
 def test_a_function_that_cannot_be_used_so_is_refused(flights, timeless, mistake, sentence):
     with pytest.raises(GraphError, match=sentence):
         mistake(flights, timeless)
+
+
+def test_a_stream_without_a_key_says_what_windows_and_joins_need(flights):
+    with pytest.raises(AttributeError, match=r"window needs a key.*call \.key_by"):
+        flights.window(windows.tumbling("1m"))
+    with pytest.raises(AttributeError, match="a stream has no 'filtre'"):
+        flights.filtre()

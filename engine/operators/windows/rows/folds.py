@@ -158,7 +158,7 @@ class Aggregated(Fold):
                 return made
             msg = (
                 f"{self.step} gave unknown columns {', '.join(map(str, unknown))}: promised "
-                f"{', '.join(self.result_types)}; pass schema={{…}}"
+                f"{', '.join(self.result_types)}; correct the function, or pass schema={{…}}"
             )
             raise FunctionError(msg)
         if len(self.result_types) > 1:

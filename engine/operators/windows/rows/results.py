@@ -126,7 +126,7 @@ class Applied(Results):
         if given != self.types:
             msg = (
                 f"apply {self.text!r} returned other columns than it promised: got {given!r}, "
-                f"promised {self.types}; pass schema=…"
+                f"promised {self.types}; correct the function, or pass schema=…"
             )
             raise FunctionError(msg)
         return made.select(list(self.types))
