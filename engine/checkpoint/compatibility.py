@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
-from engine.checkpoint.migration import NoMigration, migration
+from engine.checkpoint.migration import OTHER_KEYS, NoMigration, migration
 from engine.checkpoint.renames import Renames
 from engine.elements import MAX_TIME
 from engine.errors import RestoreError
@@ -171,8 +171,11 @@ def _check_state(
         reason = "; ".join(steps)
     except NoMigration as error:
         outcome = Outcome.INCOMPATIBLE
+        had, wants = was, now
+        if str(error) == OTHER_KEYS:
+            had, wants = _columns(stored.keys), _columns(wanted.keys)
         reason = (
-            f"{error}: stored {was}, wanted {now}; keep the types, or give the operator another "
+            f"{error}: stored {had}, wanted {wants}; keep the types, or give the operator another "
             "uid to start it empty"
         )
     return RestoreRow(

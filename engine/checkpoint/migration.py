@@ -75,6 +75,9 @@ class Migration:
         return part.select(pl.col(KEY_GROUP), *(move.expression for move in self.columns))
 
 
+OTHER_KEYS = "has other keys"
+
+
 class NoMigration(Exception):
     """The two cannot be put together; says why."""
 
@@ -89,8 +92,7 @@ def migration(
     old = {(renamed or {}).get(name, name): name for name in (*stored.keys, *stored.values)}
     keys = [_kept(stored.keys, wanted.keys, name, old.get(name), key=True) for name in wanted.keys]
     if len(stored.keys) != len(wanted.keys):
-        msg = "has other keys"
-        raise NoMigration(msg)
+        raise NoMigration(OTHER_KEYS)
     slices = [ColumnMove(SLICE_END, "Int64", SLICE_END)] if stored.kind is StateKind.RUNS else []
     values = [_value(stored, wanted, name, old.get(name)) for name in wanted.values]
     lost = [name for name in stored.values if (renamed or {}).get(name, name) not in wanted.values]
@@ -112,8 +114,7 @@ def _kept(
     stored: Mapping[str, str], wanted: Mapping[str, str], name: str, old: str | None, *, key: bool
 ) -> ColumnMove:
     if old is None or old not in stored:
-        msg = "has other keys"
-        raise NoMigration(msg)
+        raise NoMigration(OTHER_KEYS)
     was, now = stored[old], wanted[name]
     if not holds(now, was) or (key and was != now and "Float" in now):
         msg = f"changes column {name!r} to a type that does not hold all of its values"
