@@ -38,6 +38,8 @@ class RunningWindow:
         self._columns = [*keys, *partials.columns]
         self._slides = slides
         self._accumulators = partials.accumulators
+        self.takes_late = all_sums(self._accumulators)
+        """Whether partials of slices that are inside may come later."""
         self._odd_until: int | None = None
         """The end of the last slice with partials that are in no cell."""
         self._in_cells = True
@@ -50,11 +52,6 @@ class RunningWindow:
         self._until: int | None = None
         """The end of the window."""
         self._window: pl.DataFrame | None = None
-
-    @property
-    def takes_late(self) -> bool:
-        """Whether partials of slices that are inside may come later."""
-        return all_sums(self._accumulators)
 
     @property
     def until(self) -> int | None:
