@@ -21,9 +21,13 @@ Shapes     rows are dicts, or objects of a dataclass where one is declared (`str
 Guarantee  states are those of the row's key and are in every snapshot. Other attributes are
            settings: what a method puts there may be lost at any time.
 Order      a function with `on_timer` gets rows and timers in order of event time, however they
-           came: a timer of time t after all rows before t, and before all others. Rows that came
-           behind their watermark go to the side output "late". (`ordered=False` where it is used
-           gives both as they come, as in Flink: then what a timer sees may depend on the speed.)
+           came: a timer of time t after all rows before t, and before all others; rows of one time
+           by their values, for the order of arrival between splits is a matter of speed. Rows that
+           came behind their watermark go to the side output "late". (`ordered=False` where it is
+           used gives both as they come, as in Flink: then what a timer sees may depend on the
+           speed.)
+           A function without `on_timer` gets rows as they come, unless `ordered=True`: those of a
+           key that lie in several splits then meet in an order that depends on the speed.
 """
 
 from __future__ import annotations

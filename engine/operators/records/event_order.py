@@ -4,8 +4,9 @@
                                    ├──sort──▶ left, right, left, … ──▶ each side's next row
     right  ──sorted──▶ (time, key) ┘
 
-Order    by event time, then key, then input: so rows of equal time have one order, whatever their
-         batches were. A row without a key goes before the rows of its time that have one.
+Order    by event time, then key, then input, then all other columns: rows that are equal in these
+         cannot be told apart, so there is one order, whatever batches and splits they came in. A
+         row without a key goes before the rows of its time that have one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,17 @@ Arrived = tuple[int, Any, int, Micros]
 """Input, row, place of its key in `EventOrder.keys`, event time."""
 
 _INPUT = "input"
+
+
+def in_total_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that are in order of event time, with those of one time in order of their values.
+
+    Between splits the order of arrival is a matter of speed.
+    """
+    times = rows.get_column(EVENT_TIME).to_numpy()
+    if not (times[1:] == times[:-1]).any():
+        return rows
+    return rows.sort([EVENT_TIME, *(name for name in rows.columns if name != EVENT_TIME)])
 
 
 class EventOrder:

@@ -5,7 +5,7 @@
 
 Order    as they come, the rows of a key are processed in the order in which they arrive. In order
          of event time, a timer of time t fires after all rows before t and before all others; rows
-         of equal time stay in the order of their arrival, those of input 0 first.
+         of equal time come by their values, see `event_order.py`, those of input 0 first.
 Late     in order, rows that came behind their watermark go to the side output "late", those of
          input 1 to "late_right".
 Cost     see `turn.py`; in order, rows wait as columns until event time has passed them.
@@ -35,7 +35,7 @@ from engine.functions.row_class import RowClass
 from engine.functions.states import BroadcastState
 from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context, Operator
-from engine.operators.records.event_order import EventOrder
+from engine.operators.records.event_order import EventOrder, in_total_order
 from engine.operators.records.expiry import Expiry
 from engine.operators.records.rows import check_nulls, columns_of, rows_of
 from engine.operators.records.turn import Process, Setup, Turn
@@ -205,6 +205,7 @@ class _StatefulOperator(Operator):
             frame = cast("RowsHandle", ctx.state(descriptor)).take_before(time)
             if frame is not None:
                 made = self._setup.takes[port]
+                frame = in_total_order(frame)
                 order.add(port, frame, self._sides[port], self._in_order_of[port], made)
         return order
 

@@ -100,7 +100,7 @@ def model(script):
             users.setdefault(user, []).append((time, n))
     for user, rows in users.items():
         numbers, end = [], None
-        for time, n in [*sorted(rows, key=lambda row: row[0]), (MAX_TIME, None)]:
+        for time, n in [*sorted(rows), (MAX_TIME, None)]:
             if end is not None and end <= time:
                 what = f"end of {numbers} at {end - 3}"
                 give("main", user=user, what=what, event_time=end)
@@ -278,7 +278,7 @@ def test_two_inputs_are_merged_by_event_time_the_left_first(script, parallelism)
     for each in subtasks:
         each.advance(MAX_TIME)
         found += each.outputs["main"]
-    rows = sorted((step for step in script if step != "cut"), key=lambda row: (row[3], row[0]))
+    rows = sorted((step for step in script if step != "cut"), key=lambda row: (row[3], *row[:3]))
     paid, wanted = {}, []
     for side, user, number, time in rows:
         if side:
