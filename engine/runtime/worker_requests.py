@@ -33,7 +33,7 @@ class RequestLoop:
         self._news = news
         self._answers: deque[Answer] = deque()
         self._told = False
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None] | asyncio.Task[Answer]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, name=name, daemon=True)
         self._thread.start()
@@ -71,17 +71,27 @@ class RequestLoop:
 
     async def _run(self, request: Request) -> None:
         limit = None if request.timeout is None else request.timeout / MICROS
-        try:
-            async with asyncio.timeout(limit) as timeout:
-                value = await request.call()
-        except BaseException as error:  # noqa: BLE001 the operator judges it
-            # Of every kind: without an answer the row would wait for ever.
-            self._tell(Answer(request.number, error=error, timed_out=timeout.expired()))
+        call = self._loop.create_task(_awaited(request))
+        self._running.add(call)
+        call.add_done_callback(self._running.discard)
+        # From outside: a coroutine that ignores its cancellation must not keep the row waiting.
+        await asyncio.wait((call,), timeout=limit)
+        if call.done():
+            self._tell(call.result())
         else:
-            self._tell(Answer(request.number, value))
+            call.cancel()
+            self._tell(Answer(request.number, error=TimeoutError(), timed_out=True))
 
     def _tell(self, answer: Answer) -> None:
         self._answers.append(answer)
         if not self._told:
             self._told = True
             self._news()
+
+
+async def _awaited(request: Request) -> Answer:
+    """The answer to a request, whatever comes: without one the row would wait for ever."""
+    try:
+        return Answer(request.number, await request.call())
+    except BaseException as error:  # noqa: BLE001 the operator judges it
+        return Answer(request.number, error=error)

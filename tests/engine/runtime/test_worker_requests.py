@@ -98,6 +98,23 @@ def test_a_coroutine_that_takes_too_long_is_cancelled_and_said_to_be_late(asked)
     assert asked.answers(1)[1].timed_out
 
 
+def test_a_coroutine_that_will_not_be_cancelled_is_answered_for_all_the_same(asked):
+    let_go = threading.Event()
+
+    async def stubborn():
+        while not let_go.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+
+    asked.loop.start([Request(1, stubborn, timeout=1_000), Request(2, seven, None)])
+    answers = asked.answers(2)
+    let_go.set()
+    assert answers[1].timed_out
+    assert answers[2].value == 7
+
+
 def test_what_runs_is_cancelled_at_the_end():
     ended = threading.Event()
 
