@@ -50,6 +50,10 @@ class _Terminated(BaseException):
     """SIGTERM came."""
 
 
+PATIENCE = {"restart-strategy.type": "fixed-delay"}
+"""Somebody looks on: what fails three times in a row is told, not tried for ever."""
+
+
 class _Unread(BaseException):
     """The job prints, and whoever read that has gone."""
 
@@ -61,6 +65,8 @@ def run_program(graph: JobGraph, settings: Mapping[str, str]) -> None:
 
 def run(graph: JobGraph, request: RunRequest) -> None:
     """Run a job to its end. Raises SystemExit unless it has finished."""
+    settings = {**PATIENCE, **request.program.settings}
+    request = replace(request, program=replace(request.program, settings=settings))
     graph = replace(graph, name=request.program.settings.get(JOB_NAME) or graph.name)
     show = Show(graph, sys.stderr)
     try:

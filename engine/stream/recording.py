@@ -21,6 +21,7 @@ from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.graph.jobgraph import JobGraph
 from engine.state.budget import Budget, budget_of
+from engine.stream.setting_names import check_setting_names
 
 PARALLELISM = "parallelism.default"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
@@ -108,12 +109,14 @@ def environment_settings(variables: Mapping[str, str] = environ) -> Mapping[str,
             settings[key] = value
     if parallelism := variables.get(PARALLELISM_VARIABLE, "").strip():
         settings[PARALLELISM] = parallelism
+    check_setting_names(settings)
     return settings
 
 
 @contextmanager
 def recording(settings: Mapping[str, str]) -> Iterator[Recording]:
-    """Record what `execute()` is called with inside the block."""
+    """Record what `execute()` is called with inside the block. Raises ConfigError."""
+    check_setting_names(settings)
     recorded = Recording(settings)
     token = _current.set(recorded)
     try:

@@ -8,9 +8,10 @@ import textwrap
 import cloudpickle
 import pytest
 
-from engine.errors import ArtifactError
+from engine.errors import ArtifactError, ConfigError
 from engine.graph.plan import plan_of
 from engine.stream import capture
+from engine.stream.recording import environment_settings, recording
 
 JOB = """
 import argparse
@@ -149,3 +150,19 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 def test_a_setting_that_is_not_a_number_is_refused(write, key):
     with pytest.raises(ArtifactError, match=rf"setting {key} is not a positive number: got 'two'"):
         capture(write(JOB), [], {key: "two"})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("state.backendd", "state.backend"),
+        ("execution.checkpointing.intervall", "execution.checkpointing.interval"),
+        ("parallelism", "parallelism.default"),
+    ],
+)
+def test_a_misspelt_setting_is_told_with_what_was_meant(name: str, meant: str) -> None:
+    told = pytest.raises(ConfigError, match=f"'{name}' is not known.*did you mean {meant}")
+    with told, recording({name: "1"}):
+        pass
+    with pytest.raises(ConfigError, match="would have no effect"):
+        environment_settings({"HEADWATER_SETTINGS": f"{name}=1"})

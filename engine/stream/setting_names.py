@@ -1,0 +1,55 @@
+"""The names of all settings of a job, so that a misspelt one is told and not passed over.
+
+Settings of other programs pass: only names that begin as ours do are looked at.
+
+Errors   ConfigError, with the name that was probably meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from engine.errors import ConfigError
+
+KNOWN = frozenset(
+    {
+        "parallelism.default",
+        "pipeline.max-parallelism",
+        "pipeline.name",
+        "execution.checkpointing.dir",
+        "execution.checkpointing.interval",
+        "execution.checkpointing.min-pause",
+        "execution.checkpointing.savepoint-dir",
+        "execution.checkpointing.timeout",
+        "execution.checkpointing.tolerable-failed-checkpoints",
+        "headwater.restore.renames",
+        "headwater.sinks.shadow",
+        "restart-strategy.fixed-delay.attempts",
+        "restart-strategy.fixed-delay.delay-ms",
+        "restart-strategy.type",
+        "state.backend",
+        "state.backend.rocksdb.localdir",
+        "state.backend.rocksdb.memory.block-cache-ratio",
+        "state.backend.rocksdb.memory.per-operator",
+        "state.backend.rocksdb.memory.write-buffer-ratio",
+        "state.checkpoints.num-retained",
+    }
+)
+
+OURS = frozenset(name.split(".")[0] for name in KNOWN)
+"""How our names begin."""
+
+
+def check_setting_names(given: Iterable[str]) -> None:
+    """Refuse names that would have no effect. Raises ConfigError.
+
+    >>> check_setting_names(["state.backend", "retries"])
+    """
+    for name in given:
+        if name in KNOWN or name.split(".")[0] not in OURS:
+            continue
+        meant = get_close_matches(name, KNOWN, n=1)
+        hint = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(sorted(KNOWN))}"
+        msg = f"setting {name!r} is not known, and would have no effect; {hint}"
+        raise ConfigError(msg)
