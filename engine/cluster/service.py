@@ -93,14 +93,15 @@ class JobManagerService:
 
     async def checkpoint_settings(self, job_id: str) -> CheckpointSettings:
         """How it takes checkpoints."""
-        settings = self._jobs.find(job_id).snapshots.settings
+        master = self._jobs.find(job_id)
+        settings = master.snapshots.settings
         return CheckpointSettings(
             interval_ms=settings.config.interval_ms or 0,
             timeout_ms=settings.config.timeout_ms,
             min_pause_ms=settings.config.min_pause_ms,
             max_concurrent=1,
             tolerable_failures=settings.config.tolerable_failures,
-            state_backend="memory",
+            state_backend=master.plan.state_backend,
             storage=settings.config.directory,
             retained=settings.retained,
         )

@@ -104,6 +104,7 @@ class Plan:
     vertices: tuple[VertexPlan, ...]
     edges: tuple[EdgePlan, ...]
     warnings: tuple[str, ...] = ()
+    state_backend: str = "memory"
 
     @property
     def hash(self) -> str:
@@ -159,6 +160,7 @@ def plan_of(graph: JobGraph) -> Plan:
         vertices=tuple(_vertex_plan(vertex) for vertex in graph.vertices),
         edges=tuple(_edge_plan(edge) for edge in graph.edges),
         warnings=graph.warnings,
+        state_backend=graph.state.kind.value,
     )
 
 
@@ -221,6 +223,7 @@ def _plan(read: Mapping[str, Any]) -> Plan:
         vertices=tuple(_vertex_read(vertex) for vertex in read["vertices"]),
         edges=tuple(EdgePlan(**{**edge, "keys": tuple(edge["keys"])}) for edge in read["edges"]),
         warnings=tuple(read["warnings"]),
+        state_backend=read.get("state_backend", "memory"),
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import engine as hw
 from engine.errors import ConfigError
+from engine.graph.plan import Plan, plan_of
 from engine.keygroups import KeyGroupRange
 from engine.state.backends import BackendKind
 from engine.state.budget import Budget
@@ -102,6 +103,8 @@ def job(**options):
 def test_the_backend_is_a_setting_of_the_job_and_of_its_submission():
     assert job().state.kind is BackendKind.MEMORY
     assert job(state_backend="rocksdb").state.kind is BackendKind.ROCKSDB
+    planned = Plan.from_json(plan_of(job(state_backend="rocksdb")).to_json())
+    assert planned.state_backend == "rocksdb"
     wanted = {"state.backend": "rocksdb", "state.backend.rocksdb.localdir": "/fast"}
     with recording(wanted):
         assert job().state.kind is BackendKind.ROCKSDB
