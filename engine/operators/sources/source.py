@@ -168,6 +168,8 @@ class SourceRun:
         elements += self._time(now)
         if self._drift is not None:
             self.report = self._drift.report(self._lowest(now))
+        # Whoever was waited for may have come closer, or ended: nobody else would wake the others.
+        self._pause(now)
         self.again_at = self._next_poll(now)
         return elements
 

@@ -89,6 +89,14 @@ def test_a_subtask_that_has_ended_or_has_no_splits_holds_nobody_up() -> None:
     assert empty.report == MAX_TIME
 
 
+def test_splits_that_waited_for_one_that_has_ended_are_read_at_once() -> None:
+    run = run_of({"a": frame(0, 10), "b": frame(1_000, 2_000)})
+    said: list[int | str] = []
+    while not run.ended and run.again_at <= NOW:  # as a worker does: it sleeps until then
+        said += read(run)
+    assert said == [0, 1_000, "W0", 10, "W1000", 2_000, f"W{MAX_TIME}", "EndOfInput"]
+
+
 def silent_and_busy(strategy: WatermarkStrategy) -> SourceRun:
     """Split a has one row, and falls silent; b goes on far ahead of it."""
     run = run_of({"a": frame(0), "b": frame(10, 1_000, 2_000)}, strategy, bounded=False)
