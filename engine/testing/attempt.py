@@ -298,8 +298,10 @@ class Attempt:
 
     def _report_progress(self, id_: TaskId) -> None:
         aligned = self._groups.report(id_, self._progress[id_].popleft())
+        if aligned is None:
+            return
         for member, task in self.tasks.items():
-            if aligned is not None and task.spec.watermark_group == aligned.group:
+            if task.spec.watermark_group == aligned.group:
                 self._mail[member].append(aligned)
 
     def _report_end(self, id_: TaskId) -> None:

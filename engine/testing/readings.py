@@ -18,14 +18,14 @@ MOST_BEHIND_US = 3_000_000
 """How far rows really are: beyond the bound, so that some are late."""
 
 
-def readings(seed: int, rows: int, every_us: int = 100_000) -> pl.DataFrame:
+def readings(seed: int, rows: int) -> pl.DataFrame:
     """Rows that come up to 3 s out of order, some of them behind a bound of 1 s.
 
     Shapes   time: Int64 µs, key: one of seven letters, value: Float64 of either sign, 1e-9 to 1e9.
     """
     random = Random(seed)  # noqa: S311 - test data
     behind = [0, 0, 0, 300_000, MOST_BEHIND_US]
-    times = [at * every_us - random.choice(behind) for at in range(rows)]
+    times = [at * 100_000 - random.choice(behind) for at in range(rows)]
     return pl.DataFrame(
         {
             "time": [max(0, time) for time in times],
@@ -39,6 +39,6 @@ def readings(seed: int, rows: int, every_us: int = 100_000) -> pl.DataFrame:
 INPUT = {"left": readings(1, 60), "right": readings(2, 40)}
 
 
-def source(every: int = 30_000) -> MemorySource:
+def source() -> MemorySource:
     """Two splits; a row of each becomes readable every 30 ms."""
-    return MemorySource(INPUT, every=every)
+    return MemorySource(INPUT, every=30_000)

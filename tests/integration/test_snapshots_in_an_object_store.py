@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import polars as pl
 import pytest
-from moto.server import ThreadedMotoServer
 from polars.testing import assert_frame_equal
 
 from engine.checkpoint.reading import open_snapshot
@@ -19,6 +17,7 @@ from engine.rest.model.requests import StopRequest
 from engine.testing.cluster import LocalCluster, wait_until
 from integration import recording
 from integration.conftest import Bench
+from object_store import SECRET, bucket
 
 pytestmark = pytest.mark.integration
 
@@ -32,22 +31,13 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def store() -> Iterator[None]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
-        patch.setenv("AWS_REGION", "us-east-1")
-        boto3.client("s3").create_bucket(Bucket="snapshots")
-        yield
-    server.stop()
+def store() -> Iterator[str]:
+    with bucket() as address:
+        yield address
 
 
 def test_kills_a_stop_and_a_rescale_change_nothing(
-    store: None, data: Path, tmp_path: Path, undisturbed: pl.DataFrame
+    store: str, data: Path, tmp_path: Path, undisturbed: pl.DataFrame
 ) -> None:
     with (
         LocalCluster(tmp_path / "engine", task_managers=1, slots=3) as cluster,
@@ -59,15 +49,15 @@ def test_kills_a_stop_and_a_rescale_change_nothing(
         bench.await_checkpoints(job, 2)
         cluster.kill_worker()
         bench.await_checkpoints(job, 3)
-        checkpoints = open_folder(f"s3://snapshots/checkpoints/{job}")
+        checkpoints = open_folder(f"{store}/checkpoints/{job}")
         wait_until(lambda: len(checkpoints.children()) <= 3, "replaced checkpoints are deleted")
         cluster.kill_job_manager()
         cluster.restart_job_manager()
         bench.await_status(job, JobStatus.RUNNING)
         stopped = bench.await_savepoint(job, client.stop(job, StopRequest()))
-        assert stopped.startswith("s3://snapshots/savepoints/")
+        assert stopped.startswith(f"{store}/savepoints/")
         assert list(open_snapshot(stopped).problems()) == []
         assert not (cluster.home / "checkpoints" / job).exists()
         assert bench.await_end(bench.submit(3, savepoint=stopped)) is JobStatus.FINISHED
-        assert "test-secret" not in cluster.log
+        assert SECRET not in cluster.log
     assert_frame_equal(recording.written(bench.output), undisturbed, check_exact=True)

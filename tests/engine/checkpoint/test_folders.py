@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import boto3
 import pytest
-from moto.server import ThreadedMotoServer
 
 from engine.checkpoint import object_folder
 from engine.checkpoint.folder import Folder, Write, check_present, open_verified
 from engine.checkpoint.storage import open_folder
 from engine.errors import SnapshotCorrupt, StorageError
+from object_store import bucket
 
 LARGE = bytes(range(256)) * (12 << 12)
 """Larger than what stays in memory on its way, and than one part of an upload."""
@@ -26,18 +25,8 @@ def put(content: bytes) -> Write:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
-    """The address of a bucket in a server of this process."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "test")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "test-secret")
-        patch.setenv("AWS_REGION", "us-east-1")
-        boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="snapshots")
-        yield "s3://snapshots"
-    server.stop()
+    with bucket() as address:
+        yield address
 
 
 @pytest.fixture(params=["file", "s3", "memory"])
