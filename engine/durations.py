@@ -10,7 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from engine.elements import Micros
-from engine.errors import ConfigError
+from engine.errors import ConfigError, GraphError
 
 Duration = str | timedelta | int
 """What people may write; an int is microseconds."""
@@ -48,6 +48,25 @@ def parse_duration(value: Duration, subject: str = "duration") -> Micros:
         msg = f"{subject} is not a length of time: got {value!r}; write e.g. '500ms', '1s' or '24h'"
         raise ConfigError(msg)
     return Micros(int(total))
+
+
+def positive_duration(
+    value: Duration,
+    subject: str,
+    example: str,
+    error: type[ConfigError | GraphError] = GraphError,
+) -> Micros:
+    """As `parse_duration`, and refuse what is not above zero. Raises ConfigError, and `error`.
+
+    >>> positive_duration("0s", "gap", "session('30m')")
+    Traceback (most recent call last):
+    engine.errors.GraphError: gap must be positive: got '0s'; pass e.g. session('30m')
+    """
+    micros = parse_duration(value, subject)
+    if micros <= 0:
+        msg = f"{subject} must be positive: got {value!r}; pass e.g. {example}"
+        raise error(msg)
+    return micros
 
 
 def format_duration(micros: int) -> str:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import polars as pl
 
 from engine.aggregates.declared import Of
-from engine.durations import Duration, format_duration, parse_duration
-from engine.elements import EVENT_TIME, Micros
+from engine.durations import Duration, format_duration, positive_duration
+from engine.elements import EVENT_TIME
 from engine.errors import GraphError
 
 
@@ -83,7 +83,7 @@ def time(size: Duration, *, after: bool = False) -> Evictor:
     >>> time(2).evict_before(pl.DataFrame({"event_time": [1, 2, 3]})).rows()
     [(2,), (3,)]
     """
-    micros = _positive(size)
+    micros = positive_duration(size, "size of a time evictor", "time('5m')")
     newest = pl.col(EVENT_TIME).max()
     text = f"last {format_duration(micros)}"
     return _Keeping(text, pl.col(EVENT_TIME) > newest - micros, after=after)
@@ -103,11 +103,3 @@ def delta(threshold: float, of: Of, *, after: bool = False) -> Evictor:
     value = (pl.col(of) if isinstance(of, str) else of).cast(pl.Float64)
     near = (value - value.last()).abs() < threshold
     return _Keeping(f"within {threshold} of the last {of}", near, after=after)
-
-
-def _positive(size: Duration) -> Micros:
-    micros = parse_duration(size, "size of a time evictor")
-    if micros <= 0:
-        msg = f"size of a time evictor must be positive: got {size!r}; pass e.g. time('5m')"
-        raise GraphError(msg)
-    return micros

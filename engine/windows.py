@@ -23,7 +23,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.durations import Duration, format_duration, parse_duration
+from engine.durations import Duration, format_duration, parse_duration, positive_duration
 from engine.elements import Micros
 from engine.errors import GraphError
 
@@ -231,7 +231,7 @@ def session(gap: Duration) -> Session:
     >>> str(session("30m"))
     'session 30m'
     """
-    return Session(_positive(gap, "session gap", "session('30m')"))
+    return Session(positive_duration(gap, "session gap", "session('30m')"))
 
 
 def tumbling(size: Duration, offset: Duration = 0) -> Tumbling:
@@ -240,7 +240,7 @@ def tumbling(size: Duration, offset: Duration = 0) -> Tumbling:
     >>> str(tumbling("1d", offset="5h"))
     'tumbling 1d, offset 5h'
     """
-    size_us = _positive(size, "window size", "tumbling('5m')")
+    size_us = positive_duration(size, "window size", "tumbling('5m')")
     return Tumbling(size_us, _within(offset, size_us))
 
 
@@ -252,8 +252,8 @@ def sliding(size: Duration, slide: Duration, offset: Duration = 0) -> Sliding:
     >>> str(sliding("30m", "1s")), sliding(10, 4).slice_ends(np.array([0, 1, 2, 3, 4])).tolist()
     ('sliding 30m by 1s', [2, 2, 4, 4, 6])
     """
-    size_us = _positive(size, "window size", "sliding('1m', '1s')")
-    slide_us = _positive(slide, "window slide", "sliding('1m', '1s')")
+    size_us = positive_duration(size, "window size", "sliding('1m', '1s')")
+    slide_us = positive_duration(slide, "window slide", "sliding('1m', '1s')")
     if slide_us > size_us:
         msg = (
             f"window slide is longer than the window: got size {size!r}, slide {slide!r}; rows "
@@ -270,8 +270,8 @@ def cumulative(size: Duration, step: Duration, offset: Duration = 0) -> Cumulati
     >>> str(day), day.start(day.size - day.step), day.start(day.size + day.step) == day.size
     ('cumulative 1d by 1h', 0, True)
     """
-    size_us = _positive(size, "window size", "cumulative('1d', '1h')")
-    step_us = _positive(step, "window step", "cumulative('1d', '1h')")
+    size_us = positive_duration(size, "window size", "cumulative('1d', '1h')")
+    step_us = positive_duration(step, "window step", "cumulative('1d', '1h')")
     if size_us % step_us:
         msg = (
             f"window size is not a multiple of its step: got size {size!r}, step {step!r}; "
@@ -283,14 +283,6 @@ def cumulative(size: Duration, step: Duration, offset: Duration = 0) -> Cumulati
 
 def _floor(times: _Time, size: int, offset: int) -> _Time:
     return (times - offset) // size * size + offset
-
-
-def _positive(value: Duration, subject: str, example: str) -> Micros:
-    micros = parse_duration(value, subject)
-    if micros <= 0:
-        msg = f"{subject} must be positive: got {value!r}; pass e.g. {example}"
-        raise GraphError(msg)
-    return micros
 
 
 def _within(offset: Duration, size: Micros) -> Micros:

@@ -11,10 +11,9 @@ Cost     one more column of state, and an entry in an agenda for each key until 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import StrEnum
 
-from engine.durations import parse_duration
+from engine.durations import Duration, positive_duration
 from engine.elements import Micros
 from engine.errors import GraphError
 
@@ -41,16 +40,13 @@ class Ttl:
 
     def __init__(
         self,
-        after: str | timedelta | int,
+        after: Duration,
         *,
         domain: TimeDomain | str = TimeDomain.EVENT_TIME,
         refresh_on_read: bool = False,
     ) -> None:
         """`after`: a length of time (a number is µs). Raises ConfigError, GraphError."""
-        length = parse_duration(after, "ttl")
-        if length <= 0:
-            msg = f"ttl must be positive: got {after!r}; pass e.g. Ttl('1h'), or none to keep all"
-            raise GraphError(msg)
+        length = positive_duration(after, "ttl", "Ttl('1h'), or none to keep all")
         if domain not in list(TimeDomain):
             known = " or ".join(repr(each.value) for each in TimeDomain)
             msg = f"ttl has an unknown time domain: got {domain!r}; pass {known}"
@@ -64,7 +60,7 @@ class Ttl:
         return f"Ttl({self.after} µs of {self.domain}{reads})"
 
 
-TtlLike = Ttl | str | timedelta | int
+TtlLike = Ttl | Duration
 """How authors write a TTL: a length of event time, or a `Ttl`."""
 
 

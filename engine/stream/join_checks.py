@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from engine.durations import Duration, parse_duration
+from engine.durations import Duration, parse_duration, positive_duration
 from engine.elements import EVENT_TIME, RESERVED_COLUMNS, Micros
 from engine.errors import GraphError
 from engine.operators.expressions import user_columns
@@ -150,13 +150,7 @@ def _one(column: str, value: object, dtype: pl.DataType) -> pl.Series:
 
 def checked_ttl(ttl: Duration | None) -> Micros | None:
     """How long versions are valid. Raises GraphError."""
-    if ttl is None:
-        return None
-    length = parse_duration(ttl, "ttl of versions")
-    if length <= 0:
-        msg = f"ttl of versions must be positive: got {ttl!r}; pass e.g. ttl='1d'"
-        raise GraphError(msg)
-    return length
+    return None if ttl is None else positive_duration(ttl, "ttl of versions", "ttl='1d'")
 
 
 def _typed(keys: Mapping[str, pl.DataType]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import overload
 
 import polars as pl
 
 from engine import evictors, triggers
-from engine.durations import parse_duration
+from engine.durations import Duration, positive_duration
 from engine.elements import EVENT_TIME
 from engine.errors import GraphError
 from engine.functions import CoProcessFunction, KeyedProcessFunction
@@ -124,7 +123,7 @@ class KeyedStream(KeyedJoins):
         *,
         initial_state: object,
         state_type: TypeLike,
-        timeout: str | timedelta | int | None = None,
+        timeout: Duration | None = None,
         on_timeout: OnTimeout | None = None,
         schema: SchemaLike | None = None,
         uid: str | None = None,
@@ -145,10 +144,7 @@ class KeyedStream(KeyedJoins):
             initial_state = None
         made: KeyedProcessFunction = MapWithState(function, initial_state, state_type, known)
         if timeout is not None:
-            length = parse_duration(timeout, "timeout")
-            if length <= 0:
-                msg = f"timeout must be positive: got {timeout!r}; pass e.g. '30m'"
-                raise GraphError(msg)
+            length = positive_duration(timeout, "timeout", "'30m'")
             made = MapWithStateUntilTimeout(
                 function, initial_state, state_type, length, on_timeout, known
             )

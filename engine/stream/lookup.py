@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from engine.durations import Duration, parse_duration
+from engine.durations import Duration, positive_duration
 from engine.elements import RESERVED_COLUMNS
 from engine.errors import GraphError, SourceError
 from engine.operators.expressions import Schema, check_columns, raised, user_columns
@@ -55,10 +55,7 @@ def checked_lookup(
     if how not in ("inner", "left"):
         msg = f"lookup_join does not know how to join: got how={how!r}; pass inner, left"
         raise GraphError(msg)
-    period = parse_duration(every, "every of lookup_join")
-    if period <= 0:
-        msg = f"every of lookup_join must be positive: got {every!r}; pass e.g. every='10m'"
-        raise GraphError(msg)
+    period = positive_duration(every, "every of lookup_join", "every='10m'")
     label, read, columns = _opened(table, schema)
     pairs = _pairs(on)
     _check_pairs(stream, columns, pairs, label)

@@ -16,7 +16,7 @@ Source   Flink's triggers. Where they differ: a continuous trigger fires only wh
 
 from __future__ import annotations
 
-from engine.durations import Duration, parse_duration
+from engine.durations import Duration, positive_duration
 from engine.elements import Micros
 from engine.errors import GraphError
 from engine.triggers.by_count import Count, Purging
@@ -103,8 +103,4 @@ def purging(trigger: Trigger) -> Trigger:
 
 
 def _interval(interval: Duration, example: str) -> Micros:
-    micros = parse_duration(interval, "interval of a trigger")
-    if micros <= 0:
-        msg = f"interval of a trigger must be positive: got {interval!r}; pass e.g. {example}('1s')"
-        raise GraphError(msg)
-    return micros
+    return positive_duration(interval, "interval of a trigger", f"{example}('1s')")

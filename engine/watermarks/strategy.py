@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from engine.durations import Duration, format_duration, parse_duration
+from engine.durations import Duration, format_duration, parse_duration, positive_duration
 from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.watermarks.generators import (
@@ -56,10 +56,9 @@ class WatermarkStrategy:
         if not group.strip():
             msg = f"alignment group has no name: got {group!r}; pass e.g. aligned('readings')"
             raise ConfigError(msg)
-        drift = None if max_drift is None else parse_duration(max_drift, "max_drift")
-        if drift is not None and drift <= 0:
-            msg = f"max_drift must be positive: got {max_drift!r}; pass e.g. '1h', or leave it out"
-            raise ConfigError(msg)
+        drift = None
+        if max_drift is not None:
+            drift = positive_duration(max_drift, "max_drift", "'1h', or leave it out", ConfigError)
         return replace(self, alignment=Alignment(group, drift))
 
     def unaligned(self) -> WatermarkStrategy:
@@ -119,11 +118,9 @@ def custom_watermarks(
 
 
 def _idle(idle_after: Duration | None) -> Micros | None:
-    idle_us = None if idle_after is None else parse_duration(idle_after, "idle_after")
-    if idle_us is not None and idle_us <= 0:
-        msg = f"idle_after must be positive: got {idle_after!r}; pass e.g. '1m', or leave it out"
-        raise ConfigError(msg)
-    return idle_us
+    if idle_after is None:
+        return None
+    return positive_duration(idle_after, "idle_after", "'1m', or leave it out", ConfigError)
 
 
 def _unit(unit: str) -> str:
