@@ -16,10 +16,10 @@ from engine.elements import EVENT_TIME, RESERVED_COLUMNS, Micros
 from engine.errors import GraphError
 from engine.operators.expressions import user_columns
 from engine.operators.joins.join_sides import Side
-from engine.stream.stream import Stream
 
 if TYPE_CHECKING:
     from engine.stream.joined import KeyedJoins
+    from engine.stream.stream import Stream
 
 
 def checked_sides(

@@ -40,6 +40,7 @@ from engine.operators.windows.rows.assign import BOUNDS
 from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START
 from engine.state.contract import INDEX, MAP_KEY, TIME
 from engine.state.schema import TypeLike, as_type, type_name, type_named
+from engine.stream.record_steps import label_of
 from engine.stream.stream import Stream
 from engine.triggers import Trigger
 from engine.triggers.by_time import EventTime, ProcessingTime
@@ -236,4 +237,4 @@ def _label(function: object, step: str, wanted: str) -> str:
     if not callable(function):
         msg = f"{step} needs {wanted}: got {function!r}; pass one"
         raise GraphError(msg)
-    return getattr(function, "__name__", type(function).__name__)
+    return label_of(function)

@@ -19,6 +19,8 @@ from engine.errors import GraphError, SourceError
 from engine.operators.expressions import Schema, check_columns, raised, user_columns
 from engine.operators.joins.lookup_join import LookupJoin, LookupTable
 from engine.state.schema import TypeLike, as_type
+from engine.stream.join_checks import checked_how
+from engine.stream.record_steps import label_of
 
 Table = str | Path | Callable[[], pl.DataFrame]
 """A file, or a function that gives a frame."""
@@ -52,9 +54,7 @@ def checked_lookup(
     suffix: str | None,
 ) -> tuple[LookupJoin, dict[str, pl.DataType]]:
     """The operator, and the columns of what it gives. Raises GraphError."""
-    if how not in ("inner", "left"):
-        msg = f"lookup_join does not know how to join: got how={how!r}; pass inner, left"
-        raise GraphError(msg)
+    outer = checked_how("lookup_join", how, ["inner", "left"]) == "left"
     period = positive_duration(every, "every of lookup_join", "every='10m'")
     label, read, columns = _opened(table, schema)
     pairs = _pairs(on)
@@ -69,7 +69,7 @@ def checked_lookup(
     times = {name: stream[name] for name in stream if name in RESERVED_COLUMNS}
     mine = {name: stream[name] for name in user_columns(stream)}
     result = {**mine, **added, **times}
-    return LookupJoin(made, list(pairs), period, result, outer=how == "left"), result
+    return LookupJoin(made, list(pairs), period, result, outer=outer), result
 
 
 def _opened(
@@ -80,7 +80,7 @@ def _opened(
         path = Path(table).absolute()
         columns = _file_columns(path)
         return str(table), FileTable(path, columns), columns
-    label = repr(getattr(table, "__name__", type(table).__name__))
+    label = repr(label_of(table))
     if schema is not None:
         return label, table, {name: as_type(dtype) for name, dtype in schema.items()}
     try:

@@ -132,16 +132,15 @@ class WindowedStream:
         self._check_names(aggregations)
         values = _value_types(source.schema, aggregations)
         accumulators = {n: spec.accumulator(n, values[n]) for n, spec in aggregations.items()}
-        partials = Partials(accumulators, {n: spec.of for n, spec in aggregations.items()})
+        expressions = {n: spec.of for n, spec in aggregations.items()}
+        partials = Partials(accumulators, expressions)
         if self._trigger is not None or self._evictor is not None:
             return self._kept().agg(partials, uid, name, parallelism)
         match self.window:
             case SlicedWindows():
                 partial, whole = self._sliced(self.window, partials)
             case Session() if not self._allowed:
-                fragments = session_partials(
-                    accumulators, {n: s.of for n, s in aggregations.items()}
-                )
+                fragments = session_partials(accumulators, expressions)
                 partial = PartialSessions(list(keys), self.window, fragments)
                 whole = SessionAggregate(keys, self.window, fragments, partials)
             case _:
