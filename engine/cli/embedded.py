@@ -1,7 +1,7 @@
 """A job in an embedded cluster, from its start to its end: what `python job.py` shows and returns.
 
     headwater: job words runs at http://127.0.0.1:40123; Ctrl-C ends it        first line
-    2013-03-11 11:06 · 12,345 rows in · 678 rows out · 4 checkpoints           on a terminal
+    2013-03-11 11:06:00 · 12,345 rows in · 678 rows out · 4 checkpoints        on a terminal
     headwater: job words finished in 3.2 s: 12,345 rows in, …                  last line
 
 Everything is told on standard error; standard output is the job's own. The line of progress is

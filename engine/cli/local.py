@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from engine.graph.explain import explain
+from engine.graph.jobgraph import JobGraph
 from engine.graph.plan import plan_of
 from engine.stream.capture import capture
 from engine.stream.recording import PARALLELISM
@@ -13,8 +14,13 @@ from engine.stream.recording import PARALLELISM
 
 def plan(options: argparse.Namespace) -> None:
     """Run a job file up to its `execute()` and print the graph."""
+    graph = captured(options)
+    print(plan_of(graph).to_json() if options.json else explain(graph))
+
+
+def captured(options: argparse.Namespace) -> JobGraph:
+    """The graph of a job file under the settings that were given."""
     settings = dict(options.settings)
     if options.parallelism is not None:
         settings[PARALLELISM] = str(options.parallelism)
-    graph = capture(Path(options.file), options.args, settings)
-    print(plan_of(graph).to_json() if options.json else explain(graph))
+    return capture(Path(options.file), options.args, settings)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from engine.checkpoint.compatibility import check_restore
 from engine.checkpoint.renames import parse_renames
 from engine.checkpoint.restore import check_files, load_manifest
+from engine.cli.local import captured
 from engine.cli.table import table
 from engine.graph.plan import plan_of
-from engine.stream.capture import capture
-from engine.stream.recording import PARALLELISM
 
 HEADS = ("operator", "state", "outcome", "rows", "bytes", "")
 
 
 def preflight(options: argparse.Namespace) -> None:
     """Print a row per operator and state. Raises RestoreError when the restore would be refused."""
-    settings = dict(options.settings)
-    if options.parallelism is not None:
-        settings[PARALLELISM] = str(options.parallelism)
-    plan = plan_of(capture(Path(options.file), options.args, settings))
+    plan = plan_of(captured(options))
     manifest = load_manifest(options.from_savepoint)
     check_files(manifest, options.from_savepoint)
     allowed = options.allow_non_restored or frozenset(options.allow_lost)
