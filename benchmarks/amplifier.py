@@ -4,8 +4,8 @@
                                         ├──▶ temporal join, value * factor ──▶ counted
     a new factor per key and second ────┘
 
-Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Each split of readings has
-         `RATE` a second of event time; with `--lag` each comes up to so many µs after its turn.
+Shapes   key: Int64 in [0, keys), value: Float64 in [0, 1), time: µs. Readings are
+         those of `keyed_sums.py`; with `--lag` each comes up to so many µs after its turn.
 Kinds    by columns, as a temporal join; with `--row-by-row` by a function with a ValueState, which
          takes dicts, and sees factors as they come.
 Cost     rows are counted, not written: files would take longer than all the rest.
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -23,40 +22,11 @@ import numpy.typing as npt
 import polars as pl
 
 import engine as hw
+from benchmarks.keyed_sums import BEGAN, PER_SECOND, Events
 from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter
 from engine.connectors.generator import GeneratorSource
 from engine.elements import Micros
 from engine.functions import Row
-
-SPLITS = 4
-RATE = 500_000
-STEP = 1_000_000 // RATE
-TABLE = 2**18
-BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Readings(GeneratorSource):
-    """Readings that are computed from their number."""
-
-    def __init__(self, rows: int, keys: int, lag: int) -> None:
-        super().__init__(RATE, rows=rows // SPLITS, anchor=BEGAN, paced=False)
-        self.keys = keys
-        self.lag = lag
-
-    @property
-    def schema(self) -> Mapping[str, pl.DataType]:
-        return {"key": pl.Int64(), "value": pl.Float64(), "time": pl.Int64()}
-
-    def splits(self) -> Sequence[str]:
-        return [str(split) for split in range(SPLITS)]
-
-    def generate(self, split: str, row: npt.NDArray[np.int64], began: Micros) -> pl.DataFrame:
-        # Rows are numbered without gaps, so they are a slice of the table, some turns later.
-        first = int(row[0])
-        place = (first + int(split) * 7_919) % TABLE
-        made = _table(self.keys, self.lag)
-        keys, values, turns = (column.slice(place, len(row)) for column in made)
-        return pl.DataFrame([keys, values, turns + (began + (first - place) * STEP)])
 
 
 class Factors(GeneratorSource):
@@ -127,21 +97,6 @@ class Amplifier(hw.CoProcessFunction):
         self.factor.set(row["factor"])
 
 
-_made: dict[tuple[int, int], list[pl.Series]] = {}
-
-
-def _table(keys: int, lag: int) -> list[pl.Series]:
-    """Keys, values and times, made once per process; twice, so that no slice runs over the end."""
-    if (keys, lag) not in _made:
-        luck = np.random.RandomState(1)
-        key = luck.randint(0, keys, TABLE, dtype=np.int64)
-        value, late = luck.random_sample(TABLE), luck.randint(0, lag + 1, TABLE, dtype=np.int64)
-        time = np.arange(2 * TABLE) * STEP - np.tile(late, 2)
-        columns = {"key": np.tile(key, 2), "value": np.tile(value, 2), "time": time}
-        _made[keys, lag] = pl.DataFrame(columns).get_columns()
-    return _made[keys, lag]
-
-
 def main() -> None:
     """Describe the job."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -153,10 +108,9 @@ def main() -> None:
     args = parser.parse_args()
     env = hw.Environment("amplifier", checkpoint_interval="1s")
     in_time = hw.bounded_out_of_orderness(args.lag, column="time")
-    readings = env.source(
-        Readings(args.rows, args.keys, args.lag), uid="readings", watermarks=in_time
-    )
-    seconds = args.rows // (RATE * SPLITS) + 2
+    source = Events(args.rows, args.keys, lag=args.lag + 1)
+    readings = env.source(source, uid="readings", watermarks=in_time)
+    seconds = args.rows // PER_SECOND + 2
     factors = env.source(
         Factors(seconds, args.keys), uid="factors", watermarks=hw.monotonic("time")
     )

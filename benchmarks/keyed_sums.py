@@ -42,10 +42,14 @@ BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 class Events(GeneratorSource):
     """Events that are computed from their number."""
 
-    def __init__(self, rows: int, keys: int = KEYS, per_second: int = PER_SECOND) -> None:
+    def __init__(
+        self, rows: int, keys: int = KEYS, per_second: int = PER_SECOND, lag: int = LAG
+    ) -> None:
+        """`lag`: each comes less than so many µs after its turn."""
         super().__init__(per_second // SPLITS, rows=rows // SPLITS, anchor=BEGAN, paced=False)
         self.keys = keys
         self.step = 1_000_000 * SPLITS // per_second
+        self.lag = lag
 
     @property
     def schema(self) -> Mapping[str, pl.DataType]:
@@ -58,9 +62,8 @@ class Events(GeneratorSource):
         # Rows are numbered without gaps, so they are a slice of the table, some turns later.
         first = int(row[0])
         place = (first + int(split) * 7_919) % TABLE
-        keys, values, turns = (
-            column.slice(place, len(row)) for column in _table(self.keys, self.step)
-        )
+        made = _table(self.keys, self.step, self.lag)
+        keys, values, turns = (column.slice(place, len(row)) for column in made)
         return pl.DataFrame([keys, values, turns + (began + (first - place) * self.step)])
 
 
@@ -80,19 +83,19 @@ WINDOWS: dict[str, tuple[type[Events], SlicedWindows | Session]] = {
     "session": (Visits, windows.session("1s")),
 }
 
-_made: dict[tuple[int, int], list[pl.Series]] = {}
+_made: dict[tuple[int, int, int], list[pl.Series]] = {}
 
 
-def _table(keys: int, step: int) -> list[pl.Series]:
+def _table(keys: int, step: int, lag: int) -> list[pl.Series]:
     """Keys, values and times, made once per process; twice, so that no slice runs over the end."""
-    if (keys, step) not in _made:
+    if (keys, step, lag) not in _made:
         luck = np.random.RandomState(1)
         key = luck.randint(0, keys, TABLE, dtype=np.int64)
-        value, lag = luck.random_sample(TABLE), luck.randint(0, LAG, TABLE, dtype=np.int64)
-        time = np.arange(2 * TABLE) * step - np.tile(lag, 2)
+        value, late = luck.random_sample(TABLE), luck.randint(0, lag, TABLE, dtype=np.int64)
+        time = np.arange(2 * TABLE) * step - np.tile(late, 2)
         columns = {"key": np.tile(key, 2), "value": np.tile(value, 2), "time": time}
-        _made[keys, step] = pl.DataFrame(columns).get_columns()
-    return _made[keys, step]
+        _made[keys, step, lag] = pl.DataFrame(columns).get_columns()
+    return _made[keys, step, lag]
 
 
 def main() -> None:
