@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
+from pathlib import Path
 
 import cloudpickle
 import pytest
 
 from engine.errors import ArtifactError, ConfigError
 from engine.graph.plan import plan_of
-from engine.stream import capture
+from engine.state.budget import BLOCK_CACHE_RATIO, PER_OPERATOR, WRITE_BUFFER_RATIO
+from engine.stream import capture, setting_names
 from engine.stream.recording import environment_settings, recording
+from engine.stream.setting_names import KNOWN, OURS
 
 JOB = """
 import argparse
@@ -166,3 +170,12 @@ def test_a_misspelt_setting_is_told_with_what_was_meant(name: str, meant: str) -
         pass
     with pytest.raises(ConfigError, match="would have no effect"):
         environment_settings({"HEADWATER_SETTINGS": f"{name}=1"})
+
+
+def test_the_names_that_are_known_are_those_that_the_engine_reads() -> None:
+    ours = "|".join(map(re.escape, OURS))
+    read = {PER_OPERATOR, WRITE_BUFFER_RATIO, BLOCK_CACHE_RATIO}  # put together from parts
+    for file in Path(setting_names.__file__).parents[1].rglob("*.py"):
+        if file != Path(setting_names.__file__):
+            read.update(re.findall(rf'"((?:{ours})(?:\.[a-z-]+)+)"', file.read_text()))
+    assert read == KNOWN
