@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.checkpoint.folder import Stored
 from engine.connectors.contract import Json
 from engine.elements import MAX_TIME, MIN_TIME, Micros, SnapshotKind
 from engine.errors import RestoreError, SnapshotCorrupt
@@ -44,6 +45,11 @@ class StateFile:
     size_bytes: int
     sha256: str
     key_groups: KeyGroupRange
+
+    @property
+    def stored(self) -> Stored:
+        """The file as it was written."""
+        return Stored(self.size_bytes, self.sha256)
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""

@@ -28,8 +28,6 @@ from engine.errors import ConfigError, StorageError
 
 T = TypeVar("T")
 
-SCHEMES = ("s3", "memory")
-
 _SPOOL_BYTES = 8 << 20
 """Files up to this size stay in memory on their way; larger ones pass through a temporary file."""
 

@@ -15,15 +15,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from engine.checkpoint.folder import Folder, check_present, open_verified
 from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry, StateFile
 from engine.checkpoint.restore import OpenFolder, load_manifest
-from engine.checkpoint.storage import (
-    Folder,
-    Stored,
-    check_present,
-    open_folder,
-    open_verified,
-)
+from engine.checkpoint.storage import open_folder
 from engine.elements import KEY_GROUP
 from engine.errors import RestoreError, SnapshotCorrupt, StorageError
 from engine.state.contract import SLICE_END, StateKind
@@ -65,12 +60,12 @@ class Snapshot:
         if not state.files:
             return pl.LazyFrame(schema=dict(schema_of(state)))
         for file in state.files:
-            check_present(self.folder, file.path, Stored(file.size_bytes, file.sha256))
+            check_present(self.folder, file.path, file.stored)
         files = [pl.scan_parquet(self.folder.scannable(file.path)) for file in state.files]
         return pl.concat(files)
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
-        """Run a query over scans of this snapshot. Raises SnapshotCorrupt, RestoreError."""
+        """Run a query over scans of this snapshot. Raises SnapshotCorrupt."""
         try:
             return query.collect(engine="streaming")
         except pl.exceptions.ComputeError as error:
@@ -90,7 +85,7 @@ class Snapshot:
 
     def _problem(self, file: StateFile) -> str | None:
         try:
-            with open_verified(self.folder, file.path, Stored(file.size_bytes, file.sha256)):
+            with open_verified(self.folder, file.path, file.stored):
                 return None
         except (SnapshotCorrupt, StorageError) as error:
             return str(error)

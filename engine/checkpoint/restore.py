@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 from pyarrow.lib import ArrowException
 
+from engine.checkpoint.folder import Folder, check_present, open_verified
 from engine.checkpoint.manifest import (
     METADATA,
     JsonObject,
@@ -30,7 +31,7 @@ from engine.checkpoint.manifest import (
 from engine.checkpoint.migration import ColumnMove, Migration, migration
 from engine.checkpoint.renames import Renames
 from engine.checkpoint.snapshot import RestoredOperator
-from engine.checkpoint.storage import Folder, Stored, check_present, open_folder, open_verified
+from engine.checkpoint.storage import open_folder
 from engine.checkpoint.tables import read_parts
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
 from engine.errors import RestoreError, SnapshotCorrupt
@@ -146,7 +147,7 @@ def check_files(manifest: Manifest, url: str, open_at: OpenFolder = open_folder)
     for entry in manifest.operators:
         for state in entry.states:
             for file in state.files:
-                check_present(folder, file.path, Stored(file.size_bytes, file.sha256))
+                check_present(folder, file.path, file.stored)
 
 
 def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange:
@@ -227,8 +228,7 @@ class _StoredTable:
                 yield part if self.moves is None else Migration(self.moves).apply(part)
 
     def _parts(self, file: StateFile) -> Iterator[pl.DataFrame]:
-        expected = Stored(file.size_bytes, file.sha256)
-        with open_verified(self.folder, file.path, expected) as content:
+        with open_verified(self.folder, file.path, file.stored) as content:
             try:
                 yield from read_parts(content)
             except ArrowException as error:

@@ -13,25 +13,9 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from engine.checkpoint.folder import (
-    Folder,
-    Stored,
-    Write,
-    check_present,
-    open_verified,
-)
+from engine.checkpoint.folder import Folder
 from engine.checkpoint.local_folder import LocalFolder
 from engine.errors import ConfigError
-
-__all__ = [
-    "Folder",
-    "LocalFolder",
-    "Stored",
-    "Write",
-    "check_present",
-    "open_folder",
-    "open_verified",
-]
 
 
 def open_folder(url: str) -> Folder:

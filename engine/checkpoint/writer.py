@@ -13,6 +13,7 @@ import re
 from itertools import chain
 
 from engine import clock
+from engine.checkpoint.folder import Folder
 from engine.checkpoint.manifest import (
     METADATA,
     Manifest,
@@ -23,7 +24,6 @@ from engine.checkpoint.manifest import (
     SubtaskSnapshot,
 )
 from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.storage import Folder
 from engine.checkpoint.tables import write_parts
 from engine.state.contract import FrozenState
 from engine.state.schema import type_name

@@ -8,7 +8,8 @@ from typing import IO
 import polars as pl
 import pytest
 
-from engine.checkpoint.storage import Stored, Write, check_present, open_folder, open_verified
+from engine.checkpoint.folder import Stored, Write, check_present, open_verified
+from engine.checkpoint.storage import open_folder
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
 
 
