@@ -6,7 +6,8 @@
         only left, only right
 
 Shapes   the identity of a row is its key, and its slice, index or map key where it has one. Rows
-         that wait have none: they are compared as a multiset, and none of them counts as changed.
+         that wait or are held have none: they are compared as a multiset, and none of them counts
+         as changed.
 Cost     a join of the two tables, one range of key groups in memory at a time.
 """
 
@@ -22,7 +23,7 @@ from engine.checkpoint.manifest import StateEntry
 from engine.checkpoint.reading import Snapshot, schema_of
 from engine.elements import KEY_GROUP
 from engine.operators.sources.source import SplitState
-from engine.state.contract import INDEX, MAP_KEY, SLICE_END, TIME, StateKind
+from engine.state.contract import INDEX, MAP_KEY, ROW_INDEX, SLICE_END, TIME, StateKind
 
 _ROWS_AT_ONCE = 2_000_000
 """So many rows of either side are joined at once: some hundred MB, and few passes over files."""
@@ -34,8 +35,12 @@ _SECOND = {
     StateKind.RUNS: SLICE_END,
     StateKind.LIST: INDEX,
     StateKind.MAP: MAP_KEY,
+    StateKind.FRAMES: ROW_INDEX,
     StateKind.TIMERS: TIME,
 }
+
+_WITHOUT_IDENTITY = (StateKind.ROWS, StateKind.HELD)
+"""Rows of which several may be the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ class _Tally:
 
     def add(self, left: pl.DataFrame, right: pl.DataFrame) -> None:
         """Compare the rows of some key groups."""
-        if self.entry.kind is StateKind.ROWS:
+        if self.entry.kind in _WITHOUT_IDENTITY:
             left, right = _counted(left), _counted(right)
             self._count_multiset(_joined(left, right, left.columns[:-1]))
             return

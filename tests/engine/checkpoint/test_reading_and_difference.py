@@ -32,6 +32,10 @@ PAGES = StateDescriptor(
 WAITING = StateDescriptor(
     "waiting", StateKind.ROWS, {"k": pl.String()}, {"event_time": pl.Int64(), "n": pl.Int64()}
 )
+HELD = StateDescriptor("held", StateKind.HELD, WAITING.keys, WAITING.values)
+PANES = StateDescriptor(
+    "panes", StateKind.FRAMES, {"k": pl.String()}, {"row.index": pl.Int64(), "n": pl.Int64()}
+)
 
 
 class Frozen(FrozenState):
@@ -140,10 +144,22 @@ def test_entries_of_a_map_are_compared_one_by_one(tmp_path: Path) -> None:
     assert (found.equal, found.only_left, found.only_right) == (1, 1, 1)
 
 
-def test_waiting_rows_are_compared_as_a_multiset(tmp_path: Path) -> None:
+def test_rows_that_a_key_keeps_in_order_are_compared_by_their_place(tmp_path: Path) -> None:
+    left = save(tmp_path / "l", Frozen(PANES, [(0, "ann", 0, 1), (0, "ann", 1, 2)]))
+    right = save(
+        tmp_path / "r", Frozen(PANES, [(0, "ann", 0, 1), (0, "ann", 1, 3), (0, "ann", 2, 4)])
+    )
+    (found,) = compare(left, right).states
+    assert (found.equal, found.changed, found.only_left, found.only_right) == (1, 1, 0, 1)
+
+
+@pytest.mark.parametrize("descriptor", [WAITING, HELD])
+def test_waiting_and_held_rows_are_compared_as_a_multiset(
+    tmp_path: Path, descriptor: StateDescriptor
+) -> None:
     row = (0, "ann", 5, 1)
-    left = save(tmp_path / "l", Frozen(WAITING, [row, row, (0, "ann", 5, 2)]))
-    right = save(tmp_path / "r", Frozen(WAITING, [row, row, row]))
+    left = save(tmp_path / "l", Frozen(descriptor, [row, row, (0, "ann", 5, 2)]))
+    right = save(tmp_path / "r", Frozen(descriptor, [row, row, row]))
     (found,) = compare(left, right).states
     assert (found.equal, found.only_left, found.only_right) == (2, 1, 1)
 
