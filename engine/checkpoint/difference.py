@@ -13,6 +13,7 @@ Cost     a join of the two tables, one range of key groups in memory at a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -122,12 +123,19 @@ def _state(left: Snapshot, right: Snapshot, uid: str, name: str, examples: int) 
         reason = "the two have other types: rows cannot be compared one by one"
         return StateDifference(uid, name, only_left=was.rows, only_right=now.rows, reason=reason)
     tally = _Tally(was, examples)
+    # Once: of a store that cannot be read in parts, a scan fetches the whole file.
+    before, after = left.scan(was), right.scan(now)
     for lo, hi in _ranges(was, now):
         within = (pl.col(KEY_GROUP) >= lo) & (pl.col(KEY_GROUP) < hi)
-        before, after = left.scan(was).filter(within), right.scan(now).filter(within)
-        tally.add(left.collect(before), right.collect(after))
+        tally.add(left.collect(before.filter(within)), right.collect(after.filter(within)))
     return StateDifference(
-        uid, name, tally.equal, tally.changed, tally.only_left, tally.only_right, "", tally.examples
+        uid,
+        name,
+        equal=tally.rows["equal"],
+        changed=tally.rows["changed"],
+        only_left=tally.rows["only_left"],
+        only_right=tally.rows["only_right"],
+        examples=tally.examples,
     )
 
 
@@ -153,10 +161,8 @@ class _Tally:
 
     entry: StateEntry
     wanted: int
-    equal: int = 0
-    changed: int = 0
-    only_left: int = 0
-    only_right: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    """How many are equal, changed, only_left, only_right."""
     examples: list[Mapping[str, object]] = field(default_factory=list)
 
     def add(self, left: pl.DataFrame, right: pl.DataFrame) -> None:
@@ -189,11 +195,7 @@ class _Tally:
             .otherwise(pl.lit("equal"))
         )  # fmt: skip
         sided = both.with_columns(side.alias(_SIDE))
-        counts = dict(sided.get_column(_SIDE).value_counts().rows())
-        self.equal += counts.get("equal", 0)
-        self.changed += counts.get("changed", 0)
-        self.only_left += counts.get("only_left", 0)
-        self.only_right += counts.get("only_right", 0)
+        self.rows.update(dict(sided.get_column(_SIDE).value_counts().rows()))
         missing = self.wanted - len(self.examples)
         if missing > 0:
             rows = sided.filter(pl.col(_SIDE) != "equal").head(missing)
@@ -208,9 +210,7 @@ class _Tally:
             pl.col("now").sum(),
             pl.min_horizontal("was", "now").sum().alias("both"),
         ).row(0)
-        self.equal += shared
-        self.only_left += was - shared
-        self.only_right += now - shared
+        self.rows.update(equal=shared, only_left=was - shared, only_right=now - shared)
 
     def _example(self, row: Mapping[str, object]) -> Mapping[str, object]:
         identity = {name: row[name] for name in self._identity if name != KEY_GROUP}
