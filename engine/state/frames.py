@@ -10,7 +10,7 @@ Cost     adding a frame to a key copies nothing; a row is copied about log8(rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 import polars as pl
@@ -18,10 +18,8 @@ import polars as pl
 from engine.elements import KEY_GROUP
 from engine.state.contract import ROW_INDEX, FrozenState, StateDescriptor
 from engine.state.handles import FramesHandle, Key
+from engine.state.runs import FAN_OUT, level_of
 from engine.state.schema import table_schema
-
-_FAN_OUT = 8
-"""So many frames of one size class become one of the next: few copies, and few frames to read."""
 
 _Frames = tuple[pl.DataFrame, ...]
 
@@ -46,7 +44,7 @@ class MemoryFrames(FramesHandle):
                 if frame.height:
                     # Asking is cheap, selecting is not, and there may be thousands of small frames.
                     fits = frame.columns == self._columns
-                    held = _compacted((*held, frame if fits else frame.select(self._columns)))
+                    held = _compacted(held, frame if fits else frame.select(self._columns))
             if held:
                 self._frames[key] = held
 
@@ -109,16 +107,22 @@ def rows_by_key(
         yield keys.row(start), rows.slice(start, stop - start)
 
 
-def _compacted(frames: _Frames) -> _Frames:
-    """The same rows, with the last frames made one when there are many of their size."""
-    level = _level(frames[-1])
-    small = 0
-    while small < len(frames) and _level(frames[-1 - small]) <= level:
-        small += 1
-    if small < _FAN_OUT:
-        return frames
-    return (*frames[:-small], pl.concat(frames[-small:], rechunk=True))
+def taken_in(rows: int, before: Iterable[int]) -> int:
+    """How many frames one of so many rows is put together with: none, or many of its size class.
+
+    `before`: the rows of those that it comes behind, from the last one on.
+
+    >>> taken_in(1, [1] * 7), taken_in(1, [1] * 6), taken_in(1, [1, 8, 1])
+    (7, 0, 0)
+    """
+    level = level_of(rows)
+    small = sum(1 for _ in takewhile(lambda each: level_of(each) <= level, before))
+    return small if small >= FAN_OUT - 1 else 0
 
 
-def _level(frame: pl.DataFrame) -> int:
-    return (frame.height.bit_length() - 1) // 3
+def _compacted(frames: _Frames, frame: pl.DataFrame) -> _Frames:
+    """Some frames and one more, which is made one with the last when there are many of its size."""
+    kept = len(frames) - taken_in(frame.height, (each.height for each in reversed(frames)))
+    if kept == len(frames):
+        return (*frames, frame)
+    return (*frames[:kept], pl.concat([*frames[kept:], frame], rechunk=True))

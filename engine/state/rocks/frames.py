@@ -19,14 +19,13 @@ import polars as pl
 from rocksdict import WriteBatch
 
 from engine.state.contract import ROW_INDEX, StateDescriptor
-from engine.state.frames import FrozenFrames, rows_by_key
+from engine.state.frames import FrozenFrames, rows_by_key, taken_in
 from engine.state.handles import FramesHandle, Key
 from engine.state.rocks.addresses import group_of, of_key, ordered
 from engine.state.rocks.blocks import packed, unpacked
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
-from engine.state.runs import FAN_OUT, level_of
 
 _NOTE, _PIECE = b"\0", b"\1"
 
@@ -39,10 +38,8 @@ class _Note:
 
     def taken_in(self, rows: int) -> tuple[tuple[int, int], ...]:
         """The last pieces that one of so many rows is put together with; mostly none."""
-        small = 0
-        while small < len(self.pieces) and level_of(self.pieces[-1 - small][1]) <= level_of(rows):
-            small += 1
-        return self.pieces[-small:] if small >= FAN_OUT - 1 else ()
+        before = (held for _, held in reversed(self.pieces))
+        return self.pieces[len(self.pieces) - taken_in(rows, before) :]
 
     @property
     def next(self) -> int:
