@@ -99,12 +99,7 @@ class MemoryBackend(StateBackend):
             handle = self._empty(descriptor)
             self._states[descriptor.name] = descriptor, handle
             return handle
-        if known[0] != descriptor:
-            msg = (
-                f"state {descriptor.name!r} is asked for in two shapes: got {descriptor} "
-                f"after {known[0]}; one operator describes each of its states once"
-            )
-            raise InternalError(msg)
+        check_described_once(descriptor, known[0])
         return known[1]
 
     def _empty(self, descriptor: StateDescriptor) -> _Handle:
@@ -134,6 +129,16 @@ class MemoryBackend(StateBackend):
             handle.load(ours)
         else:
             handle.append(ours)
+
+
+def check_described_once(descriptor: StateDescriptor, known: StateDescriptor) -> None:
+    """Refuse a state that was asked for in another shape before. Raises InternalError."""
+    if known is not descriptor and known != descriptor:
+        msg = (
+            f"state {descriptor.name!r} is asked for in two shapes: got {descriptor} "
+            f"after {known}; one operator describes each of its states once"
+        )
+        raise InternalError(msg)
 
 
 def owned_rows(

@@ -21,12 +21,11 @@ from pathlib import Path
 
 import polars as pl
 
-from engine.errors import InternalError
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
 from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
 from engine.state.held import MemoryHeld
-from engine.state.memory import owned_rows
+from engine.state.memory import check_described_once, owned_rows
 from engine.state.rocks.frames import RocksFrames
 from engine.state.rocks.maps import RocksMaps
 from engine.state.rocks.memory import ColumnMemory
@@ -66,12 +65,8 @@ class RocksBackend(StateBackend):
         known = self._states.get(descriptor.name)
         if known is None:
             known = self._states[descriptor.name] = self._new(descriptor)
-        elif known.descriptor is not descriptor and known.descriptor != descriptor:
-            msg = (
-                f"state {descriptor.name!r} is asked for in two shapes: got {descriptor} "
-                f"after {known.descriptor}; one operator describes each of its states once"
-            )
-            raise InternalError(msg)
+        else:
+            check_described_once(descriptor, known.descriptor)
         return known
 
     def _new(self, descriptor: StateDescriptor) -> _Handle:
