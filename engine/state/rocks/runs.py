@@ -94,6 +94,7 @@ class RocksRuns(RunsHandle, Shrinking):
         same = [run for run in runs if level_of(_rows(run)) <= level]
         if self._merge is None or len(same) < FAN_OUT:
             return
+        rest = [run for run in runs if level_of(_rows(run)) > level]
         blocks = list(chain.from_iterable(same))
         run: list[Block] = []
         for span in ranges(blocks, self._place.groups, 0, self._part_bytes):
@@ -103,7 +104,7 @@ class RocksRuns(RunsHandle, Shrinking):
                 part = merged(rows, self._merge, self.descriptor, slices=1).sort(KEY_GROUP)
                 run += self._written(end, part, batch)
                 self._store.write(batch)
-        self._spilled[end] = [*(run for run in runs if run not in same), run]
+        self._spilled[end] = [*rest, run]
         self._delete(blocks)
 
     def take_until(self, time: Micros) -> pl.DataFrame | None:
@@ -149,15 +150,12 @@ class RocksRuns(RunsHandle, Shrinking):
     def read(self, after: int, until: int) -> Sequence[pl.DataFrame]:
         """The runs of slices with after < slice_end <= until, which stay; not merged."""
         recent = self._recent.read(after, until)
-        lo, hi = bisect_right(self._ends, after), bisect_right(self._ends, until)
-        if lo == hi:
-            return recent
-        return [*read(self._store, self._blocks(self._ends[lo:hi])), *recent]
+        ends = self._ends_between(after, until)
+        return [*read(self._store, self._blocks(ends)), *recent] if ends else recent
 
     def spans(self, after: int, until: int) -> Sequence[Span]:
         """Spans of key groups, when the slices do not fit into memory together."""
-        lo, hi = bisect_right(self._ends, after), bisect_right(self._ends, until)
-        blocks = self._blocks(self._ends[lo:hi])
+        blocks = self._blocks(self._ends_between(after, until))
         recent_bytes = size_of(self._recent.read(after, until))
         held_bytes = recent_bytes + sum(block.size_bytes for block in blocks)
         if not blocks or held_bytes <= self._place.budget.columns_bytes:
@@ -166,8 +164,7 @@ class RocksRuns(RunsHandle, Shrinking):
 
     def read_span(self, after: int, until: int, span: Span) -> Sequence[pl.DataFrame]:
         """What `read` gives, of a span of key groups."""
-        lo, hi = bisect_right(self._ends, after), bisect_right(self._ends, until)
-        blocks = self._blocks(self._ends[lo:hi])
+        blocks = self._blocks(self._ends_between(after, until))
         return [*within(self._store, blocks, span), *of_span(self._recent.read(after, until), span)]
 
     def drop_until(self, time: int) -> None:
@@ -181,6 +178,10 @@ class RocksRuns(RunsHandle, Shrinking):
             for end in self._ends[:ripe]:
                 del self._spilled[end]
             del self._ends[:ripe]
+
+    def _ends_between(self, after: int, until: int) -> Sequence[int]:
+        """The ends of slices on disk with after < slice_end <= until."""
+        return self._ends[bisect_right(self._ends, after) : bisect_right(self._ends, until)]
 
     def _delete(self, blocks: Iterable[Block]) -> None:
         batch = WriteBatch(raw_mode=True)
