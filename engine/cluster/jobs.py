@@ -106,12 +106,13 @@ class Jobs:
             else:
                 built = await build(folder)
             row = await self._row(job_id, request, built)
-            if request.claim is ClaimMode.CLAIM and row.restore_path is not None:
-                self._check_claim(row.restore_path)
+            claimed = row.restore_path if request.claim is ClaimMode.CLAIM else None
+            if claimed is not None:
+                self._check_claim(claimed)
             master = self._master(row, built.plan)
             self._around.store.add_job(row)
-            if request.claim is ClaimMode.CLAIM and row.restore_path is not None:
-                self._around.store.claim(_claimed(row, row.restore_path))
+            if claimed is not None:
+                self._around.store.claim(_claimed(row, claimed))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
