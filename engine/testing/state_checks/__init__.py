@@ -1,0 +1,1 @@
+"""The parts of the conformance suite of state backends, by kind of state."""
