@@ -18,13 +18,10 @@ from engine.elements import MIN_TIME, Micros
 from engine.errors import FunctionError
 from engine.functions.ttl import TimeDomain, Ttl
 from engine.state.handles import DELETED, Key, ValueHandle
-from engine.state.values import stored_value, storing
+from engine.state.values import UNFIT, stored_value, storing
 
 ABSENT: Any = object()
 """What a key has that has nothing: not None, which may be a value."""
-
-_UNFIT = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
-"""What storing a value of another type raises."""
 
 
 @dataclass(slots=True)
@@ -97,7 +94,7 @@ class Items:
         if self._is_single:
             try:
                 return self._store(value)
-            except _UNFIT as error:
+            except UNFIT as error:
                 raise self._misfit(value, self._types[0]) from error
         if not isinstance(value, tuple) or len(value) != len(self._types):
             msg = (
@@ -111,7 +108,7 @@ class Items:
         """One value, of the type that the state has."""
         try:
             return stored_value(value, dtype)
-        except _UNFIT as error:
+        except UNFIT as error:
             raise self._misfit(value, dtype) from error
 
     def _misfit(self, value: Any, dtype: pl.DataType) -> FunctionError:

@@ -29,7 +29,7 @@ from engine.functions.ttl import Ttl, TtlLike, as_ttl
 from engine.keygroups import may_be_key
 from engine.state.contract import INDEX, MAP_KEY, VALUE, StateKind
 from engine.state.schema import TypeLike, as_type
-from engine.state.values import check_value_type, stored_value
+from engine.state.values import UNFIT, check_value_type, stored_value
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -109,7 +109,7 @@ class ValueState(State, Generic[T]):
         self.dtype = self.payload[VALUE]
         try:
             self.default = stored_value(default, self.dtype)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        except UNFIT as error:
             msg = f"default of a state of {self.dtype} does not fit: got {default!r}; convert it"
             raise GraphError(msg) from error
 

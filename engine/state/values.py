@@ -14,6 +14,9 @@ import polars as pl
 
 from engine.errors import GraphError
 
+UNFIT = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
+"""What is raised for a value that is not of a column's type, by `storing` and by the library."""
+
 _INT64 = range(-(2**63), 2**63)
 _PLAIN: Mapping[type, pl.DataType] = {
     float: pl.Float64(),

@@ -16,6 +16,7 @@ from engine.elements import EVENT_TIME, RESERVED_COLUMNS, Micros
 from engine.errors import GraphError
 from engine.operators.expressions import user_columns
 from engine.operators.joins.join_sides import Side
+from engine.state.values import UNFIT
 
 if TYPE_CHECKING:
     from engine.stream.joined import KeyedJoins
@@ -140,7 +141,7 @@ def checked_defaults(
 def _one(column: str, value: object, dtype: pl.DataType) -> pl.Series:
     try:
         return pl.Series(column, [value], dtype=dtype, strict=True)
-    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+    except UNFIT as error:
         msg = (
             f"default of column {column!r} does not fit its type: got {value!r} for {dtype}; pass "
             "a value of that type"

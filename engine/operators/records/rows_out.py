@@ -21,12 +21,10 @@ from engine.elements import EVENT_TIME, ROW_WATERMARK
 from engine.errors import FunctionError, UserError
 from engine.functions.row_class import RowClass
 from engine.operators.expressions import raised, shortened
+from engine.state.values import UNFIT
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-_UNFIT = (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError)
-"""What a column raises whose values are of another type."""
 
 _ROW = ": row"
 
@@ -155,7 +153,7 @@ class RowsOut:
         values, dtype = self._given(name), self._schema[name]
         try:
             column = column_of(name, values, dtype)
-        except _UNFIT as error:
+        except UNFIT as error:
             self.origin, value = self._first_misfit(name, values, dtype)
             what = f"gave values of column {name!r} that are not {dtype}, the first {value}"
             raise self._fault(what, "convert them, or pass schema={…}") from error
@@ -169,7 +167,7 @@ class RowsOut:
         for origin, value in zip(self._origins, values, strict=True):
             try:
                 column_of(name, [value], dtype)
-            except _UNFIT:
+            except UNFIT:
                 return origin, shortened(value)
         return self.origin, shortened(values)
 

@@ -22,7 +22,7 @@ from engine.elements import EVENT_TIME, MIN_TIME
 from engine.errors import FunctionError, UserError
 from engine.operators.expressions import raised, shortened
 from engine.state.schema import as_type
-from engine.state.values import storing
+from engine.state.values import UNFIT, storing
 
 Row = Mapping[str, Any]
 Schema = Mapping[str, pl.DataType]
@@ -84,7 +84,7 @@ class Fold(ABC):
         try:
             for name, store in self._storing.items():
                 made[name] = store(fields.get(name))
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        except UNFIT as error:
             given = f"{name} = {shortened(fields.get(name))}"
             msg = f"{self.step} gave {given}, which is not {self.columns[name]}; convert it"
             raise FunctionError(msg) from error

@@ -29,6 +29,7 @@ from engine.operators.windows.rows.contents import RowContents
 from engine.operators.windows.rows.folds import Fold, Folding, times_of
 from engine.operators.windows.rows.setup import Firing
 from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START
+from engine.state.values import UNFIT
 from engine.windows import Global
 
 Schema = Mapping[str, pl.DataType]
@@ -169,7 +170,7 @@ class Folded(Results):
     def _column(self, name: str, dtype: pl.DataType, values: Sequence[Any]) -> pl.Series:
         try:
             return pl.Series(name, values, dtype=dtype, strict=True)
-        except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        except UNFIT as error:
             msg = (
                 f"{self.fold.step} gave values of column {name!r} that are not {dtype}: "
                 f"{str(error).partition(chr(10))[0]}; convert them"
