@@ -21,6 +21,7 @@ from engine.graph.logical import Input
 from engine.operators.columns.key_by import ToAll
 from engine.operators.records.keyed_process import KeyedBroadcastProcess
 from engine.stream.functions import checked_use, with_sides
+from engine.stream.join_checks import check_one_job
 from engine.stream.stream import Stream
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ class BroadcastConnectedStreams:
     """A keyed stream, and one that tells all of its subtasks what to do."""
 
     def __init__(self, keyed: KeyedStream, broadcast: BroadcastStream) -> None:
-        if keyed.stream.env is not broadcast.stream.env:
-            msg = "connect joins streams of two environments; build one job in one environment"
-            raise GraphError(msg)
+        check_one_job("connect", keyed.stream, broadcast.stream)
         self.keyed = keyed
         self.broadcast = broadcast.stream
 

@@ -34,9 +34,7 @@ def checked_sides(
     if not isinstance(right, type(left)):
         msg = f"{step} needs a keyed stream: got {right!r}; pass e.g. orders.key_by('user')"
         raise GraphError(msg)
-    if left.stream.env is not right.stream.env:
-        msg = f"{step} joins streams of two environments; build one job in one environment"
-        raise GraphError(msg)
+    check_one_job(step, left.stream, right.stream)
     if list(left.key_types.values()) != list(right.key_types.values()):
         msg = (
             f"{step} needs keys of equal types: got {_typed(left.key_types)} and "
@@ -49,6 +47,13 @@ def checked_sides(
     names = _right_names(step, own, right, suffix, taken)
     mine = Side(left.keys, left.stream.schema, {each: each for each in own})
     return mine, Side(right.keys, right.stream.schema, names)
+
+
+def check_one_job(step: str, one: Stream, other: Stream) -> None:
+    """Refuse streams of two environments. Raises GraphError."""
+    if one.env is not other.env:
+        msg = f"{step} joins streams of two environments; build one job in one environment"
+        raise GraphError(msg)
 
 
 def _check_columns(step: str, side: str, stream: Stream, taken: tuple[str, ...]) -> None:

@@ -27,6 +27,7 @@ from engine.operators.windows.rows import AnyWindow
 from engine.state.schema import TypeLike, as_type
 from engine.stream.broadcast import BroadcastConnectedStreams, BroadcastStream
 from engine.stream.functions import checked_use, with_sides
+from engine.stream.join_checks import check_one_job
 from engine.stream.joined import KeyedJoins
 from engine.stream.stream import Stream
 from engine.stream.windowed import WindowedStream
@@ -170,9 +171,7 @@ class ConnectedStreams:
     """Two streams that share keyed state."""
 
     def __init__(self, left: KeyedStream, right: KeyedStream) -> None:
-        if left.stream.env is not right.stream.env:
-            msg = "connect joins streams of two environments; build one job in one environment"
-            raise GraphError(msg)
+        check_one_job("connect", left.stream, right.stream)
         self.left = left
         self.right = right
 

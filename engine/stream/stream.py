@@ -31,6 +31,7 @@ from engine.operators.expressions import Schema, check_columns, infer, user_colu
 from engine.operators.records.records import FilterRows
 from engine.state.schema import TypeLike
 from engine.stream.column_checks import check_predicate, check_sides, exploded, renamed, tried
+from engine.stream.join_checks import check_one_job
 from engine.stream.lookup import Table, checked_lookup
 from engine.stream.placement import Placement
 from engine.stream.record_steps import Options, RecordSteps, check_callable, label_of
@@ -233,9 +234,7 @@ class Stream(RecordSteps, Placement):
     def union(self, *others: Stream) -> Stream:
         """All rows of several streams with the same columns, in no particular order."""
         for other in others:
-            if other.env is not self.env:
-                msg = "union joins streams of two environments; build one job in one environment"
-                raise GraphError(msg)
+            check_one_job("union", self, other)
             if other.schema != self.schema:
                 msg = f"union needs equal columns: got {self} and {other}; select them alike first"
                 raise GraphError(msg)
