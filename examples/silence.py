@@ -1,10 +1,10 @@
 """Sensors that fall silent: a timer per sensor, in event time, and a list of what it said last.
 
-    readings ── per sensor ──▶ Silence ──▶ one row when nothing came for --after
+    readings ── per sensor ──▶ Silence ──▶ one row when nothing came for a second
                                   └─side output "spikes"─▶ readings far from the last ones
 
-A generator with three sensors plays the world; every reading whose hundred is odd is lost on the
-way, so each sensor is silent for a while again and again. The output depends on the times of the
+A generator with three sensors plays the world; two of each four seconds are lost on the way, so
+each sensor is silent for a while again and again. The output depends on the times of the
 readings only: not on the speed, the parallelism, or restarts.
 """
 
