@@ -105,7 +105,7 @@ def _watched(
             give_up = time.monotonic() + TIMEOUT_S
             while process.poll() is None:
                 if time.monotonic() > give_up:
-                    msg = f"{peer.name} did not end in {TIMEOUT_S:.0f} s; pass fewer --rows"
+                    msg = f"{peer.name} did not end in {TIMEOUT_S:.0f} s; pass a smaller --scale"
                     raise PeerError(msg)
                 peak = max(peak, sum(map(_rss, _family(process.pid))))
                 time.sleep(SAMPLE_S)
