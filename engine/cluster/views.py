@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import psutil
 
@@ -13,7 +13,7 @@ from engine.cluster.fleet import Fleet, TaskManagerState
 from engine.cluster.master import JobMaster
 from engine.elements import Micros
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import Plan, VertexPlan
+from engine.graph.plan import VertexPlan
 from engine.rest.model.cluster import Slot, TaskManagerInfo
 from engine.rest.model.jobs import (
     JobDetails,
@@ -134,34 +134,34 @@ def job_progress(master: JobMaster) -> JobProgress:
     marks = [s.watermark for s in sources if s.watermark is not None and not s.finished]
     marks = marks or [s.watermark for s in sources if s.watermark is not None]
     reports = [] if attempt is None else [t.metrics_ms for t in attempt.tasks.values()]
+    silent = any(_is_silent(_subtasks(vertex, attempt)) for vertex in master.plan.sources)
     return JobProgress(
         at_ms=max((at for at in reports if at is not None), default=now_ms()),
-        position=min(marks, default=None) if _all_reported(master.plan, attempt) else None,
+        position=None if silent else min(marks, default=None),
         sources=sources,
     )
 
 
-def _all_reported(plan: Plan, attempt: Attempt | None) -> bool:
-    sources = {vertex.id for vertex in plan.sources}
-    tasks = {} if attempt is None else attempt.tasks
-    return not any(
-        task.metrics_ms is None and not task.input_ended
-        for id_, task in tasks.items()
-        if id_.vertex in sources
-    )
+def _subtasks(vertex: VertexPlan, attempt: Attempt | None) -> list[TaskLife]:
+    ids = [TaskId(vertex.id, index) for index in range(vertex.parallelism)]
+    return [] if attempt is None else [attempt.tasks[id_] for id_ in ids]
+
+
+def _is_silent(tasks: Iterable[TaskLife]) -> bool:
+    """Whether any that reads has not reported yet."""
+    return any(task.metrics_ms is None and not task.input_ended for task in tasks)
 
 
 def source_progress(vertex: VertexPlan, attempt: Attempt | None) -> SourceProgress:
     """How far one source is. Of several subtasks the slowest counts, so all must be known."""
     operator = vertex.operators[0]
-    ids = [TaskId(vertex.id, index) for index in range(vertex.parallelism)]
-    tasks = [] if attempt is None else [attempt.tasks[id_] for id_ in ids]
+    tasks = _subtasks(vertex, attempt)
     reading = [task for task in tasks if not task.input_ended]
     marks = [_watermark(task.metrics, "currentOutputWatermark") for task in reading or tasks]
     pending = [task.metrics.get("pendingRecords") for task in tasks]
     known = [rows for rows in pending if rows is not None]
     newest = [_watermark(task.metrics, "newestEventTime") for task in tasks]
-    silent = any(task.metrics_ms is None for task in reading)
+    silent = _is_silent(tasks)
     return SourceProgress(
         uid=operator.uid,
         name=operator.name,
