@@ -3,9 +3,9 @@
     stored types, wanted types --migration--> Migration, or the sentence why there is none
     Migration.apply(part of the stored table) --> the same rows as the job wants them
 
-Shapes   a column is kept, widened (to a type that holds every value exactly), added with the
-         default that its operator declares, or dropped. Keys may be widened only: key groups go by
-         the value of whole numbers, whatever their width.
+Shapes   a column is kept, renamed, widened (to a type that holds every value exactly), added with
+         the default that its operator declares, or dropped. Keys may be renamed and widened only:
+         key groups go by the value of whole numbers, whatever their width.
 Cost     one pass over columns, part by part, as they are read.
 """
 
