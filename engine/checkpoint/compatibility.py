@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
-from engine.checkpoint.migration import OTHER_KEYS, NoMigration, migration
+from engine.checkpoint.migration import NoMigration, OtherKeys, migration
 from engine.checkpoint.renames import Renames
 from engine.elements import MAX_TIME
 from engine.errors import RestoreError
@@ -172,7 +172,7 @@ def _check_state(
     except NoMigration as error:
         outcome = Outcome.INCOMPATIBLE
         had, wants = was, now
-        if str(error) == OTHER_KEYS:
+        if isinstance(error, OtherKeys):
             had, wants = _columns(stored.keys), _columns(wanted.keys)
         reason = (
             f"{error}: stored {had}, wanted {wants}; keep the types, or give the operator another "

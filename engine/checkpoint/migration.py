@@ -75,11 +75,15 @@ class Migration:
         return part.select(pl.col(KEY_GROUP), *(move.expression for move in self.columns))
 
 
-OTHER_KEYS = "has other keys"
-
-
 class NoMigration(Exception):
     """The two cannot be put together; says why."""
+
+
+class OtherKeys(NoMigration):
+    """Their keys differ, so that no column of values matters."""
+
+    def __init__(self) -> None:
+        super().__init__("has other keys")
 
 
 def migration(
@@ -89,13 +93,14 @@ def migration(
     if stored.kind.value != wanted.kind:
         msg = "is another kind of state"
         raise NoMigration(msg)
-    old = {(renamed or {}).get(name, name): name for name in (*stored.keys, *stored.values)}
+    names = renamed or {}
+    old = {names.get(name, name): name for name in (*stored.keys, *stored.values)}
     keys = [_kept(stored.keys, wanted.keys, name, old.get(name), key=True) for name in wanted.keys]
     if len(stored.keys) != len(wanted.keys):
-        raise NoMigration(OTHER_KEYS)
+        raise OtherKeys
     slices = [ColumnMove(SLICE_END, "Int64", SLICE_END)] if stored.kind is StateKind.RUNS else []
     values = [_value(stored, wanted, name, old.get(name)) for name in wanted.values]
-    lost = [name for name in stored.values if (renamed or {}).get(name, name) not in wanted.values]
+    lost = [name for name in stored.values if names.get(name, name) not in wanted.values]
     _check_replaced([move.name for move in values if move.stored is None], lost)
     moves = (*keys, *slices, *values)
     return Migration(moves, tuple(_steps(stored, moves, lost)))
@@ -114,7 +119,7 @@ def _kept(
     stored: Mapping[str, str], wanted: Mapping[str, str], name: str, old: str | None, *, key: bool
 ) -> ColumnMove:
     if old is None or old not in stored:
-        raise NoMigration(OTHER_KEYS)
+        raise OtherKeys
     was, now = stored[old], wanted[name]
     if not holds(now, was) or (key and was != now and "Float" in now):
         msg = f"changes column {name!r} to a type that does not hold all of its values"
