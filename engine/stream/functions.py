@@ -26,7 +26,8 @@ from engine.functions.row_class import row_class
 from engine.graph.logical import Input, Node
 from engine.operators.contract import MAIN
 from engine.operators.expressions import Schema
-from engine.operators.records.keyed_process import LATE_TAGS, Classes
+from engine.operators.late import LATE_TAGS
+from engine.operators.records.keyed_process import Classes
 from engine.operators.records.process_rows import ProcessRows
 from engine.state.contract import TIME
 from engine.state.schema import as_type

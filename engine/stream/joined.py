@@ -26,10 +26,10 @@ from engine.errors import GraphError
 from engine.graph.logical import Input
 from engine.operators.contract import Operator
 from engine.operators.joins.interval_join import MARK, IntervalJoin
-from engine.operators.joins.join_sides import LATE_TAGS
 from engine.operators.joins.temporal_join import TemporalJoin
 from engine.operators.joins.versions import NUMBER
 from engine.operators.joins.window_join import COUNTS_FROM, How, WindowJoin
+from engine.operators.late import LATE_TAGS
 from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START
 from engine.state.contract import SLICE_END
 from engine.stream.join_checks import (

@@ -26,15 +26,9 @@ from engine.durations import format_duration
 from engine.elements import EVENT_TIME, MIN_TIME, Micros
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import Schema, user_columns
-from engine.operators.joins.join_sides import (
-    Side,
-    as_one,
-    behind,
-    in_steps,
-    joined_schema,
-    set_aside,
-)
+from engine.operators.joins.join_sides import Side, as_one, in_steps, joined_schema
 from engine.operators.joins.versions import Versions
+from engine.operators.late import behind, set_aside
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import HeldHandle, RowsHandle
 from engine.state.schema import table_schema

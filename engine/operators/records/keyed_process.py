@@ -35,19 +35,16 @@ from engine.functions.row_class import RowClass
 from engine.functions.states import BroadcastState
 from engine.functions.ttl import TimeDomain
 from engine.operators.contract import MAIN, Context, Operator
+from engine.operators.late import behind, set_aside
 from engine.operators.records.event_order import EventOrder, in_total_order
 from engine.operators.records.expiry import Expiry
 from engine.operators.records.rows import check_nulls, columns_of, rows_of
 from engine.operators.records.turn import Process, Setup, Turn
-from engine.operators.windows.partial_aggregate import LATE, LATE_ROWS
 from engine.operators.windows.slots import slots_of
 from engine.state.contract import TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle, TimersHandle, ValueHandle
 
 Schema = Mapping[str, pl.DataType]
-
-LATE_TAGS = (LATE, "late_right")
-"""Side outputs of rows that came behind their watermark, per input."""
 
 MOST_DUE = 50_000
 """So many timers are known to be due at once: their keys are read together, and fit into memory."""
@@ -156,14 +153,8 @@ class _StatefulOperator(Operator):
     def _keep(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Let rows wait for event time, but for those that are behind it."""
         check_nulls(frame, self._setup.takes[port], self._setup.step)
-        late = frame.get_column(EVENT_TIME) < ctx.watermark
-        if ROW_WATERMARK in frame.columns:
-            late = late | frame.get_column(ROW_WATERMARK).is_not_null()
-        if late.any():
-            ctx.emit(frame.filter(late).drop(KEY_GROUP), LATE_TAGS[port])
-            ctx.count(LATE_ROWS, int(late.sum()))
-            frame = frame.filter(~late)
-        cast("RowsHandle", ctx.state(self._waiting[port])).append(frame)
+        in_time = set_aside(frame, behind(frame, ctx.watermark), port, ctx)
+        cast("RowsHandle", ctx.state(self._waiting[port])).append(in_time)
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:
         self._advance(time, ctx, floor=MIN_TIME)
