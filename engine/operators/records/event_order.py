@@ -20,7 +20,7 @@ import polars as pl
 from engine.elements import EVENT_TIME, KEY_GROUP, Micros
 from engine.functions.row_class import RowClass
 from engine.operators.records.rows import columns_of, rows_of
-from engine.operators.windows.slots import slots_of
+from engine.operators.records.slots import slots_of
 from engine.state.handles import Key
 
 Arrived = tuple[int, Any, int, Micros]

@@ -39,8 +39,8 @@ from engine.operators.late import behind, set_aside
 from engine.operators.records.event_order import EventOrder, in_total_order
 from engine.operators.records.expiry import Expiry
 from engine.operators.records.rows import check_nulls, columns_of, rows_of
+from engine.operators.records.slots import slots_of
 from engine.operators.records.turn import Process, Setup, Turn
-from engine.operators.windows.slots import slots_of
 from engine.state.contract import TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle, TimersHandle, ValueHandle
 
