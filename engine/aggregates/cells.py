@@ -83,43 +83,6 @@ class SumCells(Cells):
         """Take each partial out of its cell."""
 
 
-class CountCells(SumCells):
-    """How many values are not null."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._counts = np.zeros(0, dtype=np.int64)
-
-    def reserve(self, cells: int) -> None:
-        """Have at least so many cells."""
-        self._counts = extended(self._counts, cells, 0)
-
-    def add(self, at: At, values: pl.Series) -> None:
-        """Count the rows that have a value."""
-        at, _ = _known(at, values)
-        active().count(at, self._counts)
-
-    def odd(self, partials: pl.DataFrame) -> Flags | None:
-        """None: a cell holds any."""
-        return None
-
-    def merge(self, at: At, partials: pl.DataFrame) -> None:
-        """Add the counts."""
-        active().add_whole(at, partials.get_column(self._name).to_numpy(), self._counts)
-
-    def remove(self, at: At, partials: pl.DataFrame) -> None:
-        """Add the opposite."""
-        active().add_whole(at, -partials.get_column(self._name).to_numpy(), self._counts)
-
-    def read(self, cells: Taken) -> list[pl.Series]:
-        """The counts."""
-        return [pl.Series(self._name, self._counts[cells])]
-
-    def clear(self, cells: Taken) -> None:
-        """Back to 0."""
-        self._counts[cells] = 0
-
-
 class WholeSumCells(SumCells):
     """The sum of integers or booleans."""
 
@@ -155,6 +118,15 @@ class WholeSumCells(SumCells):
     def clear(self, cells: Taken) -> None:
         """Back to 0."""
         self._sums[cells] = 0
+
+
+class CountCells(WholeSumCells):
+    """How many values are not null: the sum of ones."""
+
+    def add(self, at: At, values: pl.Series) -> None:
+        """Count the rows that have a value."""
+        at, _ = _known(at, values)
+        active().count(at, self._sums)
 
 
 class ExactSumCells(SumCells):
