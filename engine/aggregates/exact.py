@@ -90,16 +90,14 @@ def _with_rests(top: Whole, rest: pl.Series) -> tuple[pl.Series, Whole]:
 
 def add_rests(lists: pl.Series) -> pl.Series:
     """Add the rests of each group: a column of lists becomes a column of single rests."""
-    totals = [sum(map(_decode, rests)) for rests in lists.to_list()]
-    return pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary)
+    return _encoded(sum(map(_decode, rests)) for rests in lists.to_list())
 
 
 def negated_rests(rest: pl.Series) -> pl.Series:
     """The same with the other sign."""
     if rest.null_count() == len(rest):
         return rest
-    totals = [-_decode(one) for one in rest.to_list()]
-    return pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary)
+    return _encoded(-_decode(one) for one in rest.to_list())
 
 
 def result(limbs: Sequence[pl.Series], special: pl.Series, rest: pl.Series) -> pl.Series:
@@ -135,11 +133,7 @@ def added(one: Sequence[pl.Series], other: Sequence[pl.Series]) -> list[pl.Serie
     if second_rest.null_count() == len(second_rest):
         return [*pairs, first_rest]
     both = zip(first_rest.to_list(), second_rest.to_list(), strict=True)
-    totals = [_decode(a) + _decode(b) for a, b in both]
-    return [
-        *pairs,
-        pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary),
-    ]
+    return [*pairs, _encoded(_decode(a) + _decode(b) for a, b in both)]
 
 
 def with_squares(rest: pl.Series, numbers: _Floats, at: Sequence[int]) -> pl.Series:
@@ -168,6 +162,11 @@ def _whole(value: float) -> int:
     """A finite float in units of 2^-1074."""
     numerator, denominator = value.as_integer_ratio()
     return numerator * ((1 << DEPTH) // denominator)
+
+
+def _encoded(totals: Iterable[int]) -> pl.Series:
+    """Rests, one per total; null for 0."""
+    return pl.Series([_encode(total) if total else None for total in totals], dtype=pl.Binary)
 
 
 def _encode(number: int) -> bytes:
