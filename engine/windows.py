@@ -52,16 +52,21 @@ class SlicedWindows(ABC):
         """
 
     @abstractmethod
-    def slice_ends(self, event_times: Times) -> Times:
-        """The ends of the slices that rows fall in."""
-
-    @abstractmethod
     def last_ends(self, slice_ends: _Time) -> _Time:
         """The ends of the last windows that hold slices."""
 
     @abstractmethod
     def start(self, end: int) -> int:
         """Where the window with this end begins."""
+
+    def slice_ends(self, event_times: Times) -> Times:
+        """The ends of the slices that rows fall in."""
+        step, offset, part = self.grid
+        starts = _floor(event_times, step, offset)
+        if not part:
+            return starts + np.int64(step)
+        first = event_times - starts < part
+        return starts + np.where(first, np.int64(part), np.int64(step))
 
     def first_ends(self, slice_ends: _Time) -> _Time:
         """The ends of the first windows that hold slices; then one each `step`."""
@@ -89,10 +94,6 @@ class Tumbling(SlicedWindows):
     def grid(self) -> tuple[int, int, int]:
         """Where slices end."""
         return (self.size, self.offset, 0)
-
-    def slice_ends(self, event_times: Times) -> Times:
-        """The ends of the slices that rows fall in."""
-        return _floor(event_times, self.size, self.offset) + np.int64(self.size)
 
     def last_ends(self, slice_ends: _Time) -> _Time:
         """A slice is a window."""
@@ -126,17 +127,8 @@ class Sliding(SlicedWindows):
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Where slices end."""
-        return (self.slide, self.offset, self.size % self.slide)
-
-    def slice_ends(self, event_times: Times) -> Times:
         """Each slide is one slice; or two, when a window ends in the middle of it."""
-        starts = _floor(event_times, self.slide, self.offset)
-        middle = self.size % self.slide
-        if not middle:
-            return starts + np.int64(self.slide)
-        first = event_times - starts < middle
-        return starts + np.where(first, np.int64(middle), np.int64(self.slide))
+        return (self.slide, self.offset, self.size % self.slide)
 
     def last_ends(self, slice_ends: _Time) -> _Time:
         """The window that begins last before the slice ends."""
@@ -173,10 +165,6 @@ class Cumulative(SlicedWindows):
     def grid(self) -> tuple[int, int, int]:
         """Where slices end."""
         return (self.growth, self.offset, 0)
-
-    def slice_ends(self, event_times: Times) -> Times:
-        """The ends of the slices that rows fall in."""
-        return _floor(event_times, self.growth, self.offset) + np.int64(self.growth)
 
     def last_ends(self, slice_ends: _Time) -> _Time:
         """The window of full size."""
