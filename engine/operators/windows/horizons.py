@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from engine.durations import Duration, format_duration, parse_duration
 from engine.elements import Micros
 from engine.errors import GraphError
 from engine.windows import SlicedWindows, Times
+
+Ends = TypeVar("Ends", int, Times)
+"""The end of one slice, or of many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Horizons:
         counts: Times = (marks - anchor) // self.grid * self.grid + self.grid + anchor
         return counts
 
-    def last(self, slice_ends: Times) -> Times:
+    def last(self, slice_ends: Ends) -> Ends:
         """The last horizon at which a slice is of use."""
         return self.window.last_ends(slice_ends) + self.allowed
 

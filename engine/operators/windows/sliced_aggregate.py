@@ -147,7 +147,7 @@ class SlicedAggregate(Operator):
                 gathered, merged, size = {}, True, 0
         self._emit(gathered, merged, due, ctx)
         for runs in (slices, stragglers):
-            done = list(takewhile(lambda end: self._last(end) <= time, runs.slice_ends()))
+            done = list(takewhile(lambda end: self.horizons.last(end) <= time, runs.slice_ends()))
             if done:
                 runs.drop_until(done[-1])
             for end in done:
@@ -248,9 +248,6 @@ class SlicedAggregate(Operator):
         nulls = pl.Series([None], dtype=pl.Int64).new_from_index(0, made.height)
         marks = pl.Series(horizons).zip_with(pl.Series(again), nulls)
         return made.with_columns(marks.alias(ROW_WATERMARK))
-
-    def _last(self, slice_end: int) -> int:
-        return self.horizons.window.last_ends(slice_end) + self.horizons.allowed
 
     def _runs(self, ctx: Context, descriptor: StateDescriptor) -> RunsHandle:
         return cast("RunsHandle", ctx.state(descriptor))
