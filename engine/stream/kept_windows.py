@@ -20,7 +20,7 @@ from engine.elements import EVENT_TIME, RESERVED_COLUMNS, Micros
 from engine.errors import GraphError
 from engine.evictors import Evictor
 from engine.graph.logical import Input
-from engine.operators.windows.partial_aggregate import LATE
+from engine.operators.late import LATE
 from engine.operators.windows.rows import (
     Aggregated,
     Aggregates,

@@ -26,8 +26,9 @@ from engine.evictors import Evictor
 from engine.graph.logical import Input
 from engine.operators.contract import Operator
 from engine.operators.expressions import Schema, infer
+from engine.operators.late import LATE
 from engine.operators.windows.horizons import horizons, updates
-from engine.operators.windows.partial_aggregate import COUNTS_FROM, LATE, PartialAggregate
+from engine.operators.windows.partial_aggregate import COUNTS_FROM, PartialAggregate
 from engine.operators.windows.rows import AnyWindow, WindowFunction
 from engine.operators.windows.session_aggregate import (
     PartialSessions,

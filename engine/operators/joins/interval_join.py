@@ -31,8 +31,7 @@ from engine.operators.contract import Context, Operator
 from engine.operators.expressions import user_columns
 from engine.operators.joins.held_rows import HeldRows, Places, Run
 from engine.operators.joins.join_sides import Side, as_one, in_steps, joined_schema
-from engine.operators.late import set_aside
-from engine.operators.windows.partial_aggregate import row_marks
+from engine.operators.late import row_marks, set_aside
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.handles import HeldHandle, RowsHandle
 

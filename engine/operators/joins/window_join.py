@@ -27,9 +27,8 @@ from engine.elements import EVENT_TIME, MIN_TIME, Micros
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import user_columns
 from engine.operators.joins.join_sides import Side, joined_schema
-from engine.operators.late import set_aside
+from engine.operators.late import row_marks, set_aside
 from engine.operators.windows.horizons import horizons
-from engine.operators.windows.partial_aggregate import row_marks
 from engine.operators.windows.window_aggregate import WINDOW_END, WINDOW_START
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
 from engine.state.handles import RunsHandle

@@ -24,24 +24,19 @@ import polars as pl
 
 from engine.aggregates import Partials
 from engine.aggregates.cells import Flags
-from engine.elements import EVENT_TIME, MIN_TIME, ROW_WATERMARK, Micros
+from engine.elements import EVENT_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import short_row
+from engine.operators.late import LATE, LATE_ROWS, row_marks
 from engine.operators.windows.horizons import Horizons
 from engine.operators.windows.panes import Panes
 from engine.state.contract import SLICE_END
 from engine.windows import Times
 
-LATE = "late"
-"""The tag of rows that came after their window."""
-
 COUNTS_FROM = "partial.from"
 """The horizon from which a straggler counts."""
-
-LATE_ROWS = "numLateRecordsDropped"
-"""The counter of late rows: dropped, unless a side output takes them."""
 
 
 class PartialAggregate(Operator):
@@ -141,17 +136,6 @@ def _behind(frame: pl.DataFrame) -> Flags | None:
 def _either(one: Flags | None, other: Flags | None) -> pl.Series | None:
     found = [rows for rows in (one, other) if rows is not None]
     return pl.Series(np.logical_or.reduce(found)) if found else None
-
-
-def row_marks(frame: pl.DataFrame, watermark: Micros) -> Times | None:
-    """The watermark that each row is judged by; None when it is the operator's own for all."""
-    if ROW_WATERMARK not in frame.columns:
-        return None
-    # Null where a row is not behind its split at all. The operator's own watermark is above that of
-    # a row only after its split was idle.
-    own = frame.get_column(ROW_WATERMARK).fill_null(MIN_TIME).to_numpy()
-    marks: Times = np.maximum(own, np.int64(watermark))
-    return marks
 
 
 def computed(partials: Partials, frame: pl.DataFrame) -> Mapping[str, pl.Series]:

@@ -34,15 +34,9 @@ from engine.aggregates.cells import Taken
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, Micros
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
+from engine.operators.late import LATE, LATE_ROWS, row_marks
 from engine.operators.windows.panes import Panes
-from engine.operators.windows.partial_aggregate import (
-    COUNTS_FROM,
-    LATE,
-    LATE_ROWS,
-    aggregated,
-    left_over,
-    row_marks,
-)
+from engine.operators.windows.partial_aggregate import COUNTS_FROM, aggregated, left_over
 from engine.operators.windows.session_table import FIRST, LAST, SessionTable
 from engine.operators.windows.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind

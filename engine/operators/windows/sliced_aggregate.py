@@ -33,8 +33,9 @@ import polars as pl
 from engine.aggregates import ROWS, Partials
 from engine.elements import MAX_TIME, MIN_TIME, ROW_WATERMARK, Micros
 from engine.operators.contract import Context, Operator
+from engine.operators.late import LATE_ROWS
 from engine.operators.windows.horizons import Horizons
-from engine.operators.windows.partial_aggregate import COUNTS_FROM, LATE_ROWS
+from engine.operators.windows.partial_aggregate import COUNTS_FROM
 from engine.operators.windows.running_window import RunningWindow
 from engine.operators.windows.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind

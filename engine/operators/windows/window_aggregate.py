@@ -23,7 +23,7 @@ import polars as pl
 from engine.aggregates import ROWS, Partials
 from engine.elements import EVENT_TIME, Micros
 from engine.operators.contract import Context, Operator
-from engine.operators.windows.partial_aggregate import LATE_ROWS
+from engine.operators.late import LATE_ROWS
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
 from engine.state.handles import RunsHandle
 from engine.windows import Tumbling

@@ -25,9 +25,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import polars as pl
 
-from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, Micros
+from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, Micros
 from engine.operators.contract import Context, Operator
-from engine.operators.windows.partial_aggregate import LATE, LATE_ROWS, row_marks
+from engine.operators.late import row_marks, set_aside
 from engine.operators.windows.rows.assign import (
     BOUNDS,
     END,
@@ -133,9 +133,7 @@ class WindowRows(Operator):
         # Not turns >= last + allowed: the end of a global window is the largest number there is.
         late = (turns >= last) & (turns - self._setup.allowed >= last)
         if late.any():
-            ctx.emit(frame.filter(late).drop(KEY_GROUP), LATE)
-            ctx.count(LATE_ROWS, int(late.sum()))
-            frame, turns = frame.filter(~late), turns[~late]
+            frame, turns = set_aside(frame, pl.Series(late), port, ctx), turns[~late]
         waiting = frame.rename({EVENT_TIME: _OWN_TIME}).with_columns(pl.Series(EVENT_TIME, turns))
         cast("RowsHandle", ctx.state(self._waiting)).append(waiting)
 
