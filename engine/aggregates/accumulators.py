@@ -190,39 +190,49 @@ class ExactSum(Accumulator):
         return exact.result(limbs, special, rest).alias(self.name)
 
 
-class Mean(Accumulator):
-    """Sum over count of the values that are not null; null when there are none."""
+class Compound(Accumulator):
+    """Several accumulators of the same values, side by side."""
 
-    def __init__(self, name: str, total: type[ExactSum | WholeSum]) -> None:
+    def __init__(self, name: str, parts: Sequence[Accumulator]) -> None:
         super().__init__(name)
-        self._sum = total(f"{name}.sum")
-        self._count = Count(f"{name}.count")
+        self._parts = parts
 
     @property
     def columns(self) -> Mapping[str, pl.DataType]:
         """Names and types of the partial columns."""
-        return {**self._sum.columns, **self._count.columns}
+        return {name: dtype for part in self._parts for name, dtype in part.columns.items()}
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn the values of single rows into partial columns."""
-        return [*self._sum.lift(values), *self._count.lift(values)]
+        return [column for part in self._parts for column in part.lift(values)]
 
     def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
         """Aggregations that merge the partial columns of a group."""
-        return [*self._sum.reduce(frame), *self._count.reduce(frame)]
+        return [column for part in self._parts for column in part.reduce(frame)]
 
     def finish(self, frame: pl.DataFrame) -> Sequence[pl.Series]:
-        """Those of the sum, then the count."""
-        return [*self._sum.finish(frame), *self._count.finish(frame)]
+        """The partial columns in their lasting form."""
+        return [column for part in self._parts for column in part.finish(frame)]
 
     def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
-        """Those of the sum, then the count."""
-        return negated_parts((self._sum, self._count), frame)
+        """Those of each part; None when one of them cannot."""
+        return negated_parts(self._parts, frame)
 
     def cells(self) -> Sequence[Cells] | None:
-        """Those of the sum, then of the count."""
-        total, count = self._sum.cells(), self._count.cells()
-        return None if total is None or count is None else [*total, *count]
+        """Those of each part; None when one of them has none."""
+        found = [part.cells() for part in self._parts]
+        if any(cells is None for cells in found):
+            return None
+        return [each for cells in found if cells is not None for each in cells]
+
+
+class Mean(Compound):
+    """Sum over count of the values that are not null; null when there are none."""
+
+    def __init__(self, name: str, total: type[ExactSum | WholeSum]) -> None:
+        self._sum = total(f"{name}.sum")
+        self._count = Count(f"{name}.count")
+        super().__init__(name, (self._sum, self._count))
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""

@@ -11,13 +11,13 @@ Cost     about 5 µs per result; a value beyond ±2^32, or below 2^-20 in size, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
 from engine.aggregates import exact, squares
-from engine.aggregates.accumulators import Accumulator, Count, ExactSum, negated_parts
+from engine.aggregates.accumulators import Compound, Count, ExactSum
 from engine.aggregates.cells import Cells, SquareSumCells
 
 
@@ -44,50 +44,22 @@ class SquareSum(ExactSum):
         return [SquareSumCells(list(self.columns))]
 
 
-class Variance(Accumulator):
+class Variance(Compound):
     """The variance of the values that are not null; null when there are too few."""
 
     def __init__(self, name: str, ddof: int) -> None:
-        super().__init__(name)
-        self._parts = (
-            ExactSum(f"{name}.sum"),
-            SquareSum(f"{name}.squares"),
-            Count(f"{name}.count"),
-        )
+        self._sum = ExactSum(f"{name}.sum")
+        self._squares = SquareSum(f"{name}.squares")
+        self._count = Count(f"{name}.count")
+        super().__init__(name, (self._sum, self._squares, self._count))
         self._ddof = ddof
-
-    @property
-    def columns(self) -> Mapping[str, pl.DataType]:
-        """Names and types of the partial columns."""
-        return {name: dtype for part in self._parts for name, dtype in part.columns.items()}
-
-    def cells(self) -> Sequence[Cells] | None:
-        """Those of each part."""
-        return [each for part in self._parts for each in part.cells() or ()]
-
-    def lift(self, values: pl.Series) -> Sequence[pl.Series]:
-        """Turn the values of single rows into partial columns."""
-        return [column for part in self._parts for column in part.lift(values)]
-
-    def reduce(self, frame: pl.DataFrame) -> Sequence[pl.Expr]:
-        """Aggregations that merge the partial columns of a group."""
-        return [column for part in self._parts for column in part.reduce(frame)]
-
-    def finish(self, frame: pl.DataFrame) -> Sequence[pl.Series]:
-        """The partial columns in their lasting form."""
-        return [column for part in self._parts for column in part.finish(frame)]
-
-    def negated(self, frame: pl.DataFrame) -> Sequence[pl.Series] | None:
-        """The parts with the other sign; None when a sum is not finite."""
-        return negated_parts(self._parts, frame)
 
     def result(self, frame: pl.DataFrame) -> pl.Series:
         """The value of the aggregate, one per partial."""
-        total, squares, count = self._parts
         rows = zip(
-            total.whole(frame),
-            squares.whole(frame),
-            count.result(frame).to_list(),
+            self._sum.whole(frame),
+            self._squares.whole(frame),
+            self._count.result(frame).to_list(),
             strict=True,
         )
         return pl.Series(self.name, [self._variance(*row) for row in rows], dtype=pl.Float64)
