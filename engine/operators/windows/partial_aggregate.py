@@ -80,7 +80,7 @@ class PartialAggregate(Operator):
         ends = self.horizons.window.slice_ends(times)
         marks = row_marks(frame, ctx.watermark)
         if marks is None and ctx.watermark < ends.min():
-            self._emit(frame, ends, None, ctx)
+            emit_partials(frame, ends, None, self.partials, self.keys, ctx)
             return
         counts_from = self.horizons.counts_from(
             ends, np.full_like(ends, ctx.watermark) if marks is None else marks
@@ -91,17 +91,8 @@ class PartialAggregate(Operator):
             ctx.count(LATE_ROWS, int(late.sum()))
             frame, ends, counts_from = frame.filter(~late), ends[~late], counts_from[~late]
         held = bool((counts_from > self.horizons.window.first_ends(ends)).any())
-        self._emit(frame, ends, counts_from if held else None, ctx)
-
-    def _emit(
-        self, frame: pl.DataFrame, ends: Times, counts_from: Times | None, ctx: Context
-    ) -> None:
-        if not frame.height:
-            return
-        also = [] if counts_from is None else [pl.Series(COUNTS_FROM, counts_from)]
-        partial = aggregated(self.partials, frame, pl.Series(SLICE_END, ends), self.keys, also)
-        groups = key_groups(partial, self.keys, ctx.max_parallelism)
-        ctx.emit(partial.insert_column(0, groups))
+        counting = counts_from if held else None
+        emit_partials(frame, ends, counting, self.partials, self.keys, ctx)
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
@@ -112,7 +103,7 @@ def left_over(
     panes: Panes, partials: Partials, frame: pl.DataFrame, watermark: Micros
 ) -> pl.DataFrame:
     """Gather the rows of a batch in panes; those that cannot be are returned."""
-    values = computed(partials, frame)
+    values = partials.values(frame)
     apart = _either(panes.outside(values), _behind(frame))
     usual = frame
     if apart is not None:
@@ -138,12 +129,23 @@ def _either(one: Flags | None, other: Flags | None) -> pl.Series | None:
     return pl.Series(np.logical_or.reduce(found)) if found else None
 
 
-def computed(partials: Partials, frame: pl.DataFrame) -> Mapping[str, pl.Series]:
-    """What each aggregate is taken of, per row. Raises FunctionError."""
-    try:
-        return partials.values(frame)
-    except pl.exceptions.PolarsError as error:
-        raise _failed(error, frame) from error
+def emit_partials(
+    frame: pl.DataFrame,
+    ends: Times,
+    counts_from: Times | None,
+    partials: Partials,
+    keys: Sequence[str],
+    ctx: Context,
+) -> None:
+    """Send on what some rows give, by the ends of their slices. Raises FunctionError.
+
+    `counts_from`: of each row; None for those in time.
+    """
+    if not frame.height:
+        return
+    also = [] if counts_from is None else [pl.Series(COUNTS_FROM, counts_from)]
+    partial = aggregated(partials, frame, pl.Series(SLICE_END, ends), keys, also)
+    ctx.emit(partial.insert_column(0, key_groups(partial, keys, ctx.max_parallelism)))
 
 
 def aggregated(

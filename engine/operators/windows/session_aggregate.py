@@ -32,11 +32,10 @@ from engine.aggregates import max as largest
 from engine.aggregates import min as smallest
 from engine.aggregates.cells import Taken
 from engine.elements import EVENT_TIME, MAX_TIME, MIN_TIME, Micros
-from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 from engine.operators.late import LATE, LATE_ROWS, row_marks
 from engine.operators.windows.panes import Panes
-from engine.operators.windows.partial_aggregate import COUNTS_FROM, aggregated, left_over
+from engine.operators.windows.partial_aggregate import COUNTS_FROM, emit_partials, left_over
 from engine.operators.windows.session_table import FIRST, LAST, SessionTable
 from engine.operators.windows.window_aggregate import result_schema, results
 from engine.state.contract import SLICE_END, StateDescriptor, StateKind
@@ -123,13 +122,8 @@ class PartialSessions(Operator):
         self._emit(frame.filter(waits), marks[waits] + 1, ctx)
 
     def _emit(self, frame: pl.DataFrame, counts_from: Times | None, ctx: Context) -> None:
-        if not frame.height:
-            return
-        ends = pl.Series(SLICE_END, self.window.slice_ends(frame.get_column(EVENT_TIME).to_numpy()))
-        also = [] if counts_from is None else [pl.Series(COUNTS_FROM, counts_from)]
-        partial = aggregated(self.fragments, frame, ends, self.keys, also)
-        groups = key_groups(partial, self.keys, ctx.max_parallelism)
-        ctx.emit(partial.insert_column(0, groups))
+        ends = self.window.slice_ends(frame.get_column(EVENT_TIME).to_numpy())
+        emit_partials(frame, ends, counts_from, self.fragments, self.keys, ctx)
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
