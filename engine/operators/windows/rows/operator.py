@@ -39,8 +39,15 @@ from engine.operators.windows.rows.assign import (
 )
 from engine.operators.windows.rows.contents import Contents
 from engine.operators.windows.rows.results import Results, frame_of, result_columns
-from engine.operators.windows.rows.sessions import SessionTurn, sessions_of
-from engine.operators.windows.rows.setup import Due, Setup, clock, due_events, reach_of_timers
+from engine.operators.windows.rows.sessions import SessionTurn, panes_of, sessions_of
+from engine.operators.windows.rows.setup import (
+    TIMER,
+    Due,
+    Setup,
+    clock,
+    due_events,
+    reach_of_timers,
+)
 from engine.operators.windows.rows.turn import WindowTurn
 from engine.state.contract import MAP_KEY, TIME, StateDescriptor, StateKind
 from engine.state.handles import Key, RowsHandle
@@ -181,15 +188,14 @@ class WindowRows(Operator):
         play: Callable[[WindowTurn], None],
     ) -> None:
         turn: WindowTurn
-        panes = {*units.spans, *(pane for _, _, pane in due)}
         rows = units.rows.select(self._setup.columns)
         setup = self._setup
         if isinstance(self.window, Session):
             sessions = sessions_of(setup, units, due, ctx)
-            panes = {(*key, *each) for key, open_ in sessions.items() for each in open_.items()}
-            contents = self.contents.turn(rows, panes, ctx)
+            contents = self.contents.turn(rows, panes_of(sessions), ctx)
             turn = SessionTurn(setup, units, sessions, contents, until, ctx)
         else:
+            panes = {*units.spans, *(pane for _, _, pane in due)}
             contents = self.contents.turn(rows, panes, ctx)
             turn = WindowTurn(setup, units, panes, contents, until, ctx)
         with turn.explained():
@@ -202,7 +208,7 @@ class WindowRows(Operator):
     def on_processing_time(self, now: Micros, ctx: Context) -> None:
         """Play the timers of the clock."""
         timers = clock(self._setup, ctx)
-        due = [] if timers is None else [(int(time), 0, pane) for time, pane in timers.due(now)]
+        due = [] if timers is None else [(int(time), TIMER, pane) for time, pane in timers.due(now)]
 
         def play(turn: WindowTurn) -> None:
             for time, _, pane in due:

@@ -38,8 +38,7 @@ class SessionTurn(WindowTurn):
         ctx: Context,
     ) -> None:
         """`sessions`: start and end of those that the keys of this call have."""
-        panes = [(*key, *bounds) for key, open_ in sessions.items() for bounds in open_.items()]
-        super().__init__(setup, units, panes, contents, until, ctx)
+        super().__init__(setup, units, panes_of(sessions), contents, until, ctx)
         self._sessions = {key: dict(open_) for key, open_ in sessions.items()}
 
     def _take_next(self, unit: Key, at: int, limit: int) -> int:
@@ -117,6 +116,11 @@ class SessionTurn(WindowTurn):
 def handle(setup: Setup, ctx: Context) -> ValueHandle:
     """Start and end of the sessions of each key."""
     return cast("ValueHandle", ctx.state(setup.sessions))
+
+
+def panes_of(sessions: Mapping[Key, Mapping[int, int]]) -> list[Key]:
+    """The panes of some sessions."""
+    return [(*key, *bounds) for key, open_ in sessions.items() for bounds in open_.items()]
 
 
 def sessions_of(
