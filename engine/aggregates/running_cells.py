@@ -25,9 +25,6 @@ from engine.aggregates.cells import At, Cells, SumCells, Taken, extended
 from engine.aggregates.running import Running
 from engine.kernels import KeySlots, active
 
-_FEW_KEYS = 2**16
-"""Not worth to forget."""
-
 
 class InCells(Running):
     """Keeps the window in cells. For slices without partials that are `odd`."""
@@ -53,7 +50,7 @@ class InCells(Running):
     @property
     def worn(self) -> bool:
         """Whether most of the keys have left."""
-        return len(self._slots) > max(_FEW_KEYS, 4 * self._live)
+        return self._slots.are_worn(self._live)
 
     def move(
         self, left: Sequence[pl.DataFrame], inside: Sequence[pl.DataFrame], entered: int

@@ -26,6 +26,9 @@ _Rows = npt.NDArray[np.int64]
 
 _ROOM = 1_024
 
+_FEW_KEYS = 2**16
+"""Not worth to forget."""
+
 
 class KeySlots:
     """Gives each key a slot. `clear` takes all of them back.
@@ -44,6 +47,10 @@ class KeySlots:
 
     def __len__(self) -> int:
         return self._count
+
+    def are_worn(self, used: int) -> bool:
+        """Whether so many keys are of no use any more that to begin anew is cheaper."""
+        return self._count > max(_FEW_KEYS, 4 * used)
 
     def clear(self) -> None:
         """Forget all keys."""

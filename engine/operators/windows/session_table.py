@@ -33,8 +33,6 @@ _SESSION = "session.number"
 
 _MOST_FRAMES = 8
 """So many frames of partials outside of cells are merged to one."""
-_FEW_KEYS = 2**16
-"""Not worth to forget."""
 
 _Numbers = npt.NDArray[np.int32]
 
@@ -61,7 +59,7 @@ class SessionTable:
         """
         if not fragments.height:
             return
-        if len(self._slots) > max(_FEW_KEYS, 4 * self._used):
+        if self._slots.are_worn(self._used):
             self._renew(forget=True)
         elif self._merged + fragments.height > MOST_ROWS:
             self._renew(forget=False)

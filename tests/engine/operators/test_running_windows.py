@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import agg, kernels, windows
-from engine.aggregates import Accumulator, Partials, running_cells
-from engine.kernels import loading
+from engine.aggregates import Accumulator, Partials
+from engine.kernels import keyslots, loading
 from engine.operators.windows import running_window
 from engine.operators.windows.horizons import horizons
 from engine.operators.windows.partial_aggregate import PartialAggregate
@@ -81,7 +81,7 @@ def _keys(request):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running_window, "_SMALL_BYTES", 200 if request.param == "small" else 0)
         if request.param == "cramped":
-            patch.setattr(running_cells, "_FEW_KEYS", 0)
+            patch.setattr(keyslots, "_FEW_KEYS", 0)
             kernels.load()
         yield
         loading._Using.kernels = loading.plain

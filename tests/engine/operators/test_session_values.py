@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine import agg, kernels, windows
 from engine.aggregates import Partials
 from engine.elements import MAX_TIME
-from engine.kernels import loading
+from engine.kernels import keyslots, loading
 from engine.operators.windows import session_table
 from engine.operators.windows.session_aggregate import (
     PartialSessions,
@@ -48,7 +48,7 @@ def _table(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "cramped":
             kernels.load()
-            patch.setattr(session_table, "_FEW_KEYS", 0)
+            patch.setattr(keyslots, "_FEW_KEYS", 0)
             patch.setattr(session_table, "MOST_ROWS", 3)
             patch.setattr(session_table, "_MOST_FRAMES", 1)
         yield
