@@ -2,7 +2,7 @@
 
 contract.py    what an operator is, and what it sees
 expressions.py what all of them do with the expressions of an author
-late.py        rows behind their watermark, where operators wait for it
+late.py        which rows come too late, and where they go
 columns/       each row by itself, whole frames at once
 records/       functions of single rows, with states and timers
 asking/        asynchronous enrichment
