@@ -26,49 +26,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.cluster.schema import connect
 from engine.connectors.contract import Json
 from engine.elements import SnapshotKind
-from engine.errors import ConfigError, StorageError
+from engine.errors import StorageError
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
 FAILURES_KEPT = 100
-
-_TABLES = """
-CREATE TABLE artifacts (
-    artifact_id TEXT PRIMARY KEY, filename TEXT NOT NULL, uploaded_ms INTEGER NOT NULL,
-    size_bytes INTEGER NOT NULL
-);
-CREATE TABLE jobs (
-    job_id TEXT PRIMARY KEY, name TEXT NOT NULL, status TEXT NOT NULL, entered_ms TEXT NOT NULL,
-    submitted_ms INTEGER NOT NULL, folder TEXT NOT NULL, code TEXT NOT NULL,
-    arguments TEXT NOT NULL, settings TEXT NOT NULL, restore_path TEXT,
-    next_checkpoint_id INTEGER NOT NULL
-);
-CREATE TABLE attempts (
-    attempt_id TEXT PRIMARY KEY, job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,
-    number INTEGER NOT NULL, started_ms INTEGER NOT NULL, restored_from TEXT
-);
-CREATE TABLE processes (
-    pid INTEGER NOT NULL, created REAL NOT NULL, what TEXT NOT NULL, PRIMARY KEY (pid, created)
-);
-CREATE TABLE snapshots (
-    job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE, checkpoint_id INTEGER NOT NULL,
-    kind TEXT NOT NULL, path TEXT NOT NULL, completed_ms INTEGER NOT NULL,
-    ends_job INTEGER NOT NULL, discarded INTEGER NOT NULL, PRIMARY KEY (job_id, checkpoint_id)
-);
-CREATE TABLE operations (
-    trigger_id TEXT PRIMARY KEY, job_id TEXT, what TEXT NOT NULL, requested_ms INTEGER NOT NULL,
-    done INTEGER NOT NULL DEFAULT 0, location TEXT, checkpoint_id INTEGER, failure TEXT
-);
-CREATE TABLE failures (
-    id INTEGER PRIMARY KEY, job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE,
-    at_ms INTEGER NOT NULL, body TEXT NOT NULL
-);
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +56,8 @@ class JobRow:
     restore_path: str | None = None
     """The snapshot it was submitted with."""
     next_checkpoint_id: int = 1
+    python: str = ""
+    """Interpreter of its build step and workers; empty: the one that runs the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,26 +110,12 @@ class Store:
     """All tables. Owned by one thread."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
+        """Open the file, or begin one. Raises ConfigError."""
+        self._db = connect(path)
         self._db.row_factory = sqlite3.Row
         self._path = path
         self._later: deque[tuple[str, tuple[object, ...]]] = deque()
         """Writes for which there was no room yet."""
-        self._db.executescript(
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-        )
-        self._create(path)
-
-    def _create(self, path: Path) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            self._db.executescript(f"BEGIN;{_TABLES}PRAGMA user_version={VERSION};COMMIT;")
-        elif version != VERSION:
-            msg = (
-                f"store {path} has format {version}, this engine reads {VERSION}; "
-                "use the engine that wrote it, or another home folder"
-            )
-            raise ConfigError(msg)
 
     def close(self) -> None:
         """Close the file."""
@@ -224,10 +179,10 @@ class Store:
     def add_job(self, job: JobRow) -> None:
         """Remember a submitted job."""
         self._now(
-            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (job.job_id, job.name, job.status, json.dumps(job.entered_ms), job.submitted_ms,
              job.folder, job.code, json.dumps(job.arguments), json.dumps(dict(job.settings)),
-             job.restore_path, job.next_checkpoint_id),
+             job.restore_path, job.next_checkpoint_id, job.python),
         )  # fmt: skip
 
     def jobs(self) -> Sequence[JobRow]:
@@ -396,6 +351,7 @@ def _job(row: sqlite3.Row) -> JobRow:
         settings=json.loads(row["settings"]),
         restore_path=row["restore_path"],
         next_checkpoint_id=row["next_checkpoint_id"],
+        python=row["python"],
     )
 
 

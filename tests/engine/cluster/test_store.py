@@ -1,7 +1,5 @@
 """What the job manager remembers, read by another one after it."""
 
-import sqlite3
-
 import pytest
 
 from engine.cluster.store import (
@@ -13,7 +11,6 @@ from engine.cluster.store import (
     Store,
 )
 from engine.elements import SnapshotKind
-from engine.errors import ConfigError
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
 
@@ -143,11 +140,3 @@ def test_uploading_a_file_again_only_renews_its_date(store):
     assert store.artifacts() == [Artifact("h_job.py", "job.py", 2, 10)]
     store.forget_artifact("h_job.py")
     assert store.artifact("h_job.py") is None
-
-
-def test_a_store_of_another_format_is_refused_in_one_sentence(tmp_path):
-    database = sqlite3.connect(tmp_path / "engine.db")
-    database.execute("PRAGMA user_version = 99")
-    database.close()
-    with pytest.raises(ConfigError, match="has format 99, this engine reads 1; use the engine"):
-        Store(tmp_path / "engine.db")
