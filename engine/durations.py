@@ -1,6 +1,7 @@
 """Lengths of time as people write them: "500ms", "1s", "5m", "24h", "1d".
 
 Units    microseconds inside; "m" is a minute. Months and years have no fixed length: refused.
+         Also as Flink's settings have them: "10 min", "2 hours", and ISO 8601's "PT1H30M".
 """
 
 from __future__ import annotations
@@ -25,6 +26,19 @@ _UNITS = {
     "d": 86_400_000_000,
     "w": 604_800_000_000,
 }
+_WORDS = {
+    "micro": "us",
+    "microsecond": "us",
+    "milli": "ms",
+    "millisecond": "ms",
+    "sec": "s",
+    "second": "s",
+    "minute": "m",
+    "hour": "h",
+    "day": "d",
+    "week": "w",
+}
+_ISO = re.compile(r"P(\d+D)?(?:T(\d+H)?(\d+M)?(\d+(?:\.\d+)?S)?)?")
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 _SHOWN = ("w", "d", "h", "m", "s", "ms", "us")
 
@@ -39,15 +53,24 @@ def parse_duration(value: Duration, subject: str = "duration") -> Micros:
         return Micros(value // timedelta(microseconds=1))
     if isinstance(value, int):
         return Micros(value)
+    iso = _ISO.fullmatch(value.strip())
+    text = " ".join(filter(None, iso.groups())).lower() if iso else value
     total, at = Decimal(), 0
-    for part in _PART.finditer(value):
-        if part.start() != at or part[2] not in _UNITS:
+    for part in _PART.finditer(text):
+        unit = _unit(part[2])
+        if part.start() != at or unit is None:
             break
-        total, at = total + Decimal(part[1]) * _UNITS[part[2]], part.end()
-    if not value.strip() or at != len(value) or total != int(total):
+        total, at = total + Decimal(part[1]) * unit, part.end()
+    if not text.strip() or at != len(text) or total != int(total):
         msg = f"{subject} is not a length of time: got {value!r}; write e.g. '500ms', '1s' or '24h'"
         raise ConfigError(msg)
     return Micros(int(total))
+
+
+def _unit(name: str) -> int | None:
+    """Microseconds of a unit, by its short name or its word, singular or plural."""
+    known = _UNITS.get(name)
+    return known or _UNITS.get(_WORDS.get(name.removesuffix("s"), ""))
 
 
 def positive_duration(
