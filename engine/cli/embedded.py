@@ -50,7 +50,10 @@ class _Terminated(BaseException):
     """SIGTERM came."""
 
 
-PATIENCE = {"restart-strategy.type": "fixed-delay"}
+PATIENCE = {
+    "restart-strategy.exponential-delay.initial-backoff": "1s",
+    "restart-strategy.exponential-delay.attempts-before-reset-backoff": "3",
+}
 """Somebody looks on: what fails three times in a row is told, not tried for ever."""
 
 

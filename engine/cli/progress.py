@@ -52,7 +52,7 @@ class Sight:
         return cls(
             status=master.life.status,
             failure=master.failure,
-            failures=tuple(reversed(master.failures)),
+            failures=tuple(reversed(master.failures.newest_first)),
             position=job_progress(master).position,
             rows_in=_rows(master, OperatorKind.SOURCE, "numRecordsOut"),
             rows_out=_rows(master, OperatorKind.SINK, "numRecordsIn"),

@@ -59,7 +59,7 @@ class DeploymentListener(Protocol):
     def on_snapshot_message(self, message: control.Message) -> None:
         """A worker said something that the snapshots need."""
 
-    def on_failure(self, failure: Failure, operator: str | None) -> None:
+    def on_failure(self, failure: Failure) -> None:
         """Something failed; possibly more than once per attempt."""
 
     def on_over(self) -> None:
@@ -92,7 +92,7 @@ class Deployment:
             if folder is not None:
                 await self._read(folder)
         except HeadwaterError as error:
-            self._listener.on_failure(failures.raised(error, now_ms()), None)
+            self._listener.on_failure(failures.raised(error, now_ms()))
             return
         if self.attempt.ending:
             return
@@ -181,7 +181,7 @@ class Deployment:
         worker.alive, worker.peer = False, None
         if not self.attempt.finishing:
             host = worker.allocation.task_manager
-            self._listener.on_failure(failures.worker_lost(reason, now_ms(), host), None)
+            self._listener.on_failure(failures.worker_lost(reason, now_ms(), host))
         self._check_over()
 
     def _on_ready(self, slot: int) -> None:
@@ -231,7 +231,7 @@ class Deployment:
             if not self.attempt.ending:
                 self.attempt.tasks[task].move(TaskStatus.FAILED, now_ms())
         name = None if task is None else self._name(task)
-        self._listener.on_failure(failures.reported(failed, name, host, now_ms()), failed.operator)
+        self._listener.on_failure(failures.reported(failed, name, host, now_ms()))
 
     def _name(self, task: TaskId) -> str:
         vertex = next(vertex for vertex in self._plan.vertices if vertex.id == task.vertex)

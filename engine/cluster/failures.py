@@ -11,13 +11,10 @@ from engine.errors import Domain, HeadwaterError
 from engine.rest.model.jobs import Failure
 from engine.runtime.control import Failed
 
-REMEMBERED = 16
-"""Failures that are shown; more would only repeat them."""
 
-
-def cause_of(failure: Failure, operator: str | None) -> Cause:
+def cause_of(failure: Failure) -> Cause:
     """What the restart policy compares."""
-    return Cause(failure.domain, failure.name, failure.message, operator)
+    return Cause(failure.domain, failure.name, failure.message, failure.operator)
 
 
 def worker_lost(reason: str, at_ms: int, task_manager: str) -> Failure:
@@ -46,6 +43,7 @@ def reported(failed: Failed, task: str | None, task_manager: str, at_ms: int) ->
         Domain(failed.domain),
         failed.traceback,
         task=task,
+        operator=failed.operator,
         endpoint=task_manager,
         task_manager_id=task_manager,
     )

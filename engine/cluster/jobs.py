@@ -15,6 +15,7 @@ import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
+from random import Random
 
 from engine.checkpoint.compatibility import RestoreReport, check_restore
 from engine.checkpoint.manifest import Manifest
@@ -26,7 +27,8 @@ from engine.cluster.deployment import Surroundings
 from engine.cluster.job import JobLife
 from engine.cluster.master import JobMaster
 from engine.cluster.operations import Operations
-from engine.cluster.restart import RestartPolicy, strategy_of
+from engine.cluster.restart import RestartPolicy
+from engine.cluster.restart_settings import strategy_of
 from engine.cluster.settings import CHECKPOINT_DIR, absolute, directory_of, snapshot_settings
 from engine.cluster.store import JobRow, SnapshotRow
 from engine.elements import SnapshotKind
@@ -165,7 +167,7 @@ class Jobs:
             row,
             plan,
             snapshot_settings(directory, plan, row.settings),
-            RestartPolicy(strategy_of(row.settings)),
+            RestartPolicy(strategy_of(row.settings), Random(row.job_id)),  # noqa: S311  jitter
             self._around,
             self.operations.on_snapshot,
             self._on_end,

@@ -16,18 +16,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 from engine.checkpoint.coordinator import tasks_of
 from engine.checkpoint.effects import Operation, SnapshotRequest
 from engine.checkpoint.failure import FailureReason
 from engine.clock import now_ms
-from engine.cluster import failures
 from engine.cluster.attempt import Attempt
 from engine.cluster.background import Background, say_loudly
 from engine.cluster.deployment import Deployment, Surroundings
+from engine.cluster.failure_log import FailureLog
 from engine.cluster.job import JobLife
 from engine.cluster.restart import GiveUp, Restart, RestartPolicy
 from engine.cluster.scheduler import Shortage
@@ -58,17 +56,13 @@ class JobMaster:
         self.row = row
         self.plan = plan
         self.life = JobLife(row.status, dict(row.entered_ms))
-        self.policy = policy
         self.snapshots = JobSnapshots(
             row.job_id, plan, settings, around.store, self, row.next_checkpoint_id
         )
         self.attempt: Attempt | None = None
         """The present one, or the last one."""
         self.waiting_for: str | None = None
-        self.failure: Failure | None = None
-        """Why it FAILED."""
-        self.failures: deque[Failure] = deque(maxlen=failures.REMEMBERED)
-        """Newest first."""
+        self.failures = FailureLog(row.job_id, policy, around.store)
         self.restarts = 0
         self._around = around
         self._on_operation = on_operation
@@ -80,6 +74,11 @@ class JobMaster:
 
     def __repr__(self) -> str:
         return f"JobMaster({self.row.name!r}, {self.life.status}, {self.attempt})"
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why it FAILED."""
+        return self.failures.newest if self.life.status is JobStatus.FAILED else None
 
     @property
     def needed_snapshot(self) -> str | None:
@@ -98,9 +97,7 @@ class JobMaster:
 
     def recover(self) -> None:
         """Go on with a job that an earlier job manager left behind; none of its workers runs."""
-        for body in self._around.store.failures(self.row.job_id, failures.REMEMBERED):
-            assert isinstance(body, dict)
-            self.failures.append(failures.from_json(body))
+        self.failures.recall()
         self.restarts = max(0, self._around.store.attempts(self.row.job_id) - 1)
         self._work.start(self.snapshots.sweep())
         match self.life.status:
@@ -113,8 +110,6 @@ class JobMaster:
                 self.start()
             case JobStatus.CREATED | JobStatus.RESTARTING:
                 self.start()
-        if self.life.status is JobStatus.FAILED and self.failures:
-            self.failure = self.failures[0]
 
     def cancel(self) -> None:
         """Kill the workers and end as CANCELED; nothing to do when it is on its way already."""
@@ -179,7 +174,7 @@ class JobMaster:
         """A worker said something that the snapshots need."""
         self.snapshots.on_message(message)
 
-    def on_failure(self, failure: Failure, operator: str | None) -> None:
+    def on_failure(self, failure: Failure) -> None:
         """The first failure of an attempt decides; others are kept beside it."""
         deployment = self._deployment
         if deployment is None or self.life.status is JobStatus.CANCELLING:
@@ -188,11 +183,9 @@ class JobMaster:
             log.warning("job %s: after all was committed: %s", self.row.name, failure.message)
             return
         if deployment.attempt.ending:
-            self._add_concurrent(failure)
+            self.failures.add_concurrent(failure)
             return
-        self.failures.appendleft(failure)
-        decision = self.policy.on_failure(failures.cause_of(failure, operator), now_ms())
-        match decision:
+        match self.failures.add(failure):
             case Restart(delay_ms):
                 log.warning("job %s restarts: %s", self.row.name, failure.message)
                 self._delay_ms = delay_ms
@@ -200,16 +193,9 @@ class JobMaster:
                     self._enter(JobStatus.RESTARTING)
             case GiveUp(reason):
                 log.error("job %s fails, %s: %s", self.row.name, reason, failure.message)
-                self.failure = failure
                 self._enter(JobStatus.FAILING)
         deployment.attempt.move_all(TaskStatus.CANCELED, now_ms())
         deployment.end()
-
-    def _add_concurrent(self, failure: Failure) -> None:
-        """A failure of a dying attempt: news only when a worker had something to say."""
-        if failure.task is not None and self.failures:
-            root = self.failures[0]
-            self.failures[0] = replace(root, concurrent=(*root.concurrent, failure))
 
     def on_over(self) -> None:
         """No worker runs any more: decide what follows once a manifest on its way is written."""
@@ -232,9 +218,6 @@ class JobMaster:
             attempt.move_all(TaskStatus.CANCELED, now_ms())
             self._enter(JobStatus.CANCELED)
         else:
-            self._around.store.add_failure(
-                self.row.job_id, now_ms(), failures.to_json(self.failures[0])
-            )
             if self.life.status is JobStatus.FAILING:
                 self._enter(JobStatus.FAILED)
             else:
@@ -269,10 +252,10 @@ class JobMaster:
     def on_too_many_failures(self, reason: FailureReason, message: str) -> None:
         """Restart from the latest complete snapshot."""
         name = f"Checkpoint{reason.name.title().replace('_', '')}"
-        self.on_failure(Failure(name, message, now_ms(), Domain.EXTERNAL), None)
+        self.on_failure(Failure(name, message, now_ms(), Domain.EXTERNAL))
 
     def _on_bug(self, error: BaseException) -> None:
         """What this master does itself has failed."""
         say_loudly(error)
         name, message = type(error).__name__, str(error) or type(error).__name__
-        self.on_failure(Failure(name, message, now_ms(), Domain.INTERNAL), None)
+        self.on_failure(Failure(name, message, now_ms(), Domain.INTERNAL))

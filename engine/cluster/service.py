@@ -18,6 +18,7 @@ from engine.clock import now_ms
 from engine.cluster import views
 from engine.cluster.artifacts import Artifacts
 from engine.cluster.background import Background
+from engine.cluster.failure_log import SHOWN
 from engine.cluster.fleet import Fleet
 from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
@@ -84,8 +85,8 @@ class JobManagerService:
 
     async def failures(self, job_id: str) -> FailureHistory:
         """Why its attempts failed, newest first."""
-        entries = tuple(self._jobs.find(job_id).failures)
-        return FailureHistory(entries, truncated=len(entries) == views.FAILURES_SHOWN)
+        entries = tuple(self._jobs.find(job_id).failures.newest_first)
+        return FailureHistory(entries, truncated=len(entries) == SHOWN)
 
     async def checkpoints(self, job_id: str) -> CheckpointHistory:
         """Its checkpoints and savepoints."""

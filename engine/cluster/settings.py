@@ -7,7 +7,7 @@ execution.checkpointing.savepoint-dir                    HOME/savepoints; a path
 execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
 headwater.restore.renames                                none; old=new; old=new, see renames.py
-restart-strategy.*                                       see restart.py
+restart-strategy.*                                       see restart_settings.py
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -
     config = CheckpointConfig(
         directory=directory,
         interval_ms=plan.checkpoint_interval_ms,
-        timeout_ms=_milliseconds(settings, TIMEOUT, "60s"),
-        min_pause_ms=_milliseconds(settings, MIN_PAUSE, "0s"),
+        timeout_ms=milliseconds(settings, TIMEOUT, "60s"),
+        min_pause_ms=milliseconds(settings, MIN_PAUSE, "0s"),
         tolerable_failures=whole_number(settings, TOLERABLE, 3, least=0),
         # Who asks for a number means that number; nobody else wants restarts for a full disk.
         patience_ms=0 if TOLERABLE in settings else PATIENCE_MS,
@@ -71,7 +71,8 @@ def whole_number(settings: Mapping[str, str], key: str, default: int, *, least: 
     return int(text)
 
 
-def _milliseconds(settings: Mapping[str, str], key: str, default: str) -> int:
+def milliseconds(settings: Mapping[str, str], key: str, default: str) -> int:
+    """A setting that is a length of time. Raises ConfigError."""
     text = settings.get(key, default)
     # A plain number is milliseconds, as in Flink.
     return parse_duration(f"{text}ms" if text.isdecimal() else text, f"setting {key}") // 1000

@@ -325,7 +325,15 @@ class Store:
             (job_id, job_id, FAILURES_KEPT),
         )
 
-    def failures(self, job_id: str, limit: int) -> Sequence[Json]:
+    def amend_failure(self, job_id: str, body: Json) -> None:
+        """More is known of the newest failure of a job."""
+        self._soon(
+            "UPDATE failures SET body = ? WHERE id ="
+            " (SELECT max(id) FROM failures WHERE job_id = ?)",
+            (json.dumps(body), job_id),
+        )
+
+    def failures(self, job_id: str, limit: int = FAILURES_KEPT) -> Sequence[Json]:
         """The newest failures of a job, newest first."""
         rows = self._db.execute(
             "SELECT body FROM failures WHERE job_id = ? ORDER BY id DESC LIMIT ?", (job_id, limit)

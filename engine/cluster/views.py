@@ -8,7 +8,6 @@ import psutil
 
 from engine.clock import now_ms
 from engine.cluster.attempt import Attempt, TaskLife
-from engine.cluster.failures import REMEMBERED
 from engine.cluster.fleet import Fleet, TaskManagerState
 from engine.cluster.master import JobMaster
 from engine.elements import Micros
@@ -26,7 +25,6 @@ from engine.rest.model.jobs import (
 from engine.rest.model.operations import JobProgress, SourceProgress
 from engine.runtime.control import ProcessUse
 
-FAILURES_SHOWN = REMEMBERED
 _NOT_METRICS = ("currentInputWatermark", "currentOutputWatermark")
 
 
@@ -44,7 +42,7 @@ def job_details(master: JobMaster, fleet: Fleet) -> JobDetails:
         max_parallelism=plan.max_parallelism,
         plan=plan,
         vertices=tuple(_vertex(vertex, master, fleet) for vertex in plan.vertices),
-        restart_strategy=str(master.policy.strategy),
+        restart_strategy=str(master.failures.policy.strategy),
         settings=row.settings,
         arguments=row.arguments,
         waiting_for=master.waiting_for,

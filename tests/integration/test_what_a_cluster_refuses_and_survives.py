@@ -89,6 +89,7 @@ def test_code_that_always_fails_fails_the_job_after_three_attempts(bench: Bench)
 def test_a_job_waits_for_slots_and_can_be_cancelled_meanwhile(bench: Bench) -> None:
     job = bench.submit(parallelism=5)
     assert bench.status(job) is JobStatus.CREATED
+    assert bench.client.job(job).waiting_for == "waits for 5 slots, 4 free"
     bench.client.cancel(job)
     assert bench.await_end(job) is JobStatus.CANCELED
     bench.client.cancel(job)

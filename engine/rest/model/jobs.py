@@ -124,8 +124,12 @@ class Failure:
     """Python's, without the message line repeated; empty when the cause has none."""
     task: str | None = None
     """E.g. "daily → files (2/3) - execution #4"; None when no single task is to blame."""
+    operator: str | None = None
+    """Whose function it was; None when that is not known."""
     endpoint: str | None = None
     task_manager_id: str | None = None
+    verdict: str | None = None
+    """Why no restart followed, e.g. "no restart is left: no restart"; None when one did."""
     concurrent: tuple[Failure, ...] = ()
     """Failures of other tasks that belong to the same restart."""
 

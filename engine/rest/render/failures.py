@@ -86,7 +86,7 @@ def _entry(failure: Failure) -> dict[str, object]:
         "exceptionName": failure.name,
         "stacktrace": stack_trace(failure),
         "timestamp": failure.at_ms,
-        "failureLabels": {"domain": failure.domain.value},
+        "failureLabels": _labels(failure),
     }
     placed = {
         "taskName": failure.task,
@@ -96,3 +96,10 @@ def _entry(failure: Failure) -> dict[str, object]:
     entry |= {name: value for name, value in placed.items() if value is not None}
     entry["concurrentExceptions"] = [_entry(other) for other in failure.concurrent]
     return entry
+
+
+def _labels(failure: Failure) -> dict[str, str]:
+    """What Flink has no field for."""
+    known = {"operator": failure.operator, "verdict": failure.verdict}
+    labels = {name: value for name, value in known.items() if value is not None}
+    return {"domain": failure.domain.value, **labels}

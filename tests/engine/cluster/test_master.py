@@ -23,7 +23,8 @@ from engine.cluster.fleet import START_SILENCE_S, Fleet
 from engine.cluster.job import JobLife
 from engine.cluster.master import JobMaster
 from engine.cluster.operations import Operations, What
-from engine.cluster.restart import FixedDelay, RestartPolicy
+from engine.cluster.restart import RestartPolicy
+from engine.cluster.restart_strategies import FixedDelay
 from engine.cluster.snapshots import SnapshotSettings
 from engine.cluster.store import JobRow, Store
 from engine.elements import AfterBarrier, Micros, SnapshotKind
@@ -78,8 +79,9 @@ class PlayedPeer:
 class Stage:
     """A master, its store and fleet, and one played task manager."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, attempts: int = 9) -> None:
         self.home = home
+        self.attempts = attempts
         self.store = Store(home / "engine.db")
         self.fleet = Fleet(self.store, lambda: self.master.on_slots())
         self.operations = Operations(self.store, lambda _job: self.master.cancel())
@@ -98,7 +100,7 @@ class Stage:
             row,
             PLAN,
             SnapshotSettings(config),
-            RestartPolicy(FixedDelay(attempts=9, wait_ms=0)),
+            RestartPolicy(FixedDelay(self.attempts, wait_ms=0)),
             around,
             self.operations.on_snapshot,
             self.on_end,
@@ -227,10 +229,34 @@ async def test_the_first_failure_is_the_cause_and_others_stand_beside_it(stage: 
     stage.gone(first, code=1)
     stage.gone(second)
     await until(lambda: len(stage.started()) == 4)
-    (cause,) = stage.master.failures
+    (cause,) = stage.master.failures.newest_first
     assert (cause.name, cause.message) == ("FunctionError", "bad row")
     assert cause.task == "numbers (1/2) - execution #0"
     assert [other.name for other in cause.concurrent] == ["KeyError"]
+
+
+async def test_failures_count_over_job_managers_also_one_that_was_killed_in_a_restart(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path, attempts=1)
+    stage.master.start()
+    first, second = await stage.running()
+    first.say(control.Failed("KeyError", "internal", "'x'", "…", VERTEX, 0, "numbers"))
+    second.say(control.Failed("KeyError", "internal", "'y'", "…", VERTEX, 1, "numbers"))
+
+    stage.fleet = Fleet(stage.store, lambda: stage.master.on_slots())
+    stage.master = stage.new_master()
+    stage.master.recover()
+    (cause,) = stage.master.failures.newest_first
+    assert (cause.operator, [other.message for other in cause.concurrent]) == ("numbers", ["'y'"])
+    stage.task_manager = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
+    first, second = await stage.running()
+    stage.gone(first)
+    stage.gone(second)
+    await until(lambda: stage.status is JobStatus.FAILED)
+    assert stage.master.failure is not None
+    assert stage.master.failure.verdict == "no restart is left: fixed delay, 1 × 0s"
+    stage.store.close()
 
 
 async def test_a_checkpoint_is_recorded_before_it_is_committed_and_restored_after_a_failure(
@@ -398,7 +424,7 @@ async def test_a_task_manager_lost_while_the_snapshot_is_read_costs_one_attempt_
     await until(lambda: stage.master.waiting_for is not None)
     stage.task_manager = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
     await stage.running()
-    assert "lost before the worker was started" in stage.master.failures[0].message
+    assert "lost before the worker was started" in stage.master.failures.newest_first[0].message
     stage.store.close()
 
 

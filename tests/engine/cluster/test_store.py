@@ -127,6 +127,13 @@ def test_failures_come_newest_first(store):
     assert store.failures(JOB.job_id, 2) == [{"message": "3"}, {"message": "2"}]
 
 
+def test_more_may_become_known_of_the_newest_failure(store):
+    for at in (1, 2):
+        store.add_failure(JOB.job_id, at, at)
+    store.amend_failure(JOB.job_id, 20)
+    assert store.failures(JOB.job_id) == [20, 1]
+
+
 def test_processes_are_forgotten_when_they_are_gone(store, reopen):
     store.add_process(ProcessRow(7, 1.5, "worker"))
     assert reopen().processes() == [ProcessRow(7, 1.5, "worker")]
