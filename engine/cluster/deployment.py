@@ -56,6 +56,9 @@ class DeploymentListener(Protocol):
     def on_running(self) -> None:
         """Every subtask processes."""
 
+    def on_report(self, report: control.Metrics) -> None:
+        """A worker has told its numbers."""
+
     def on_snapshot_message(self, message: control.Message) -> None:
         """A worker said something that the snapshots need."""
 
@@ -165,6 +168,7 @@ class Deployment:
                 self._on_ready(slot)
             case control.Metrics(subtasks):
                 self._on_metrics(subtasks)
+                self._listener.on_report(message)
             case control.SourceProgress(vertex, subtask, watermark):
                 self._align(TaskId(vertex, subtask), Micros(watermark))
             case control.TaskFinished(vertex, subtask):

@@ -30,6 +30,7 @@ from engine.cluster.job import JobLife
 from engine.cluster.restart import GiveUp, Restart, RestartPolicy
 from engine.cluster.scheduler import Shortage
 from engine.cluster.snapshots import JobSnapshots, SnapshotSettings
+from engine.cluster.source_history import JobStatistics
 from engine.cluster.store import JobRow
 from engine.errors import Domain
 from engine.graph.plan import Plan
@@ -59,6 +60,7 @@ class JobMaster:
         self.snapshots = JobSnapshots(
             row.job_id, plan, settings, around.store, self, row.next_checkpoint_id
         )
+        self.statistics = JobStatistics(plan)
         self.attempt: Attempt | None = None
         """The present one, or the last one."""
         self.waiting_for: str | None = None
@@ -169,6 +171,10 @@ class JobMaster:
         if self.attempt is not None and self.attempt.restored is not None:
             self.snapshots.log.restored(self.attempt.restored)
         self.snapshots.begin()
+
+    def on_report(self, report: control.Metrics) -> None:
+        """A worker has told its numbers."""
+        self.statistics.on_report(report, now_ms() // 1000)
 
     def on_snapshot_message(self, message: control.Message) -> None:
         """A worker said something that the snapshots need."""

@@ -39,6 +39,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.statistics import StreamingStatistics
 from engine.version import VERSION
 
 
@@ -110,6 +111,10 @@ class JobManagerService:
     async def progress(self, job_id: str) -> JobProgress:
         """How far it is in event time."""
         return views.job_progress(self._jobs.find(job_id))
+
+    async def statistics(self, job_id: str, window_s: int, step_s: int) -> StreamingStatistics:
+        """What its source batches came to."""
+        return self._jobs.find(job_id).statistics.statistics(now_ms() // 1000, window_s, step_s)
 
     # Artifacts.
 

@@ -29,7 +29,8 @@ class Polled:
     µs; None: at once after rows, else whenever the runtime likes). `finished` ends the split for
     ever.
     `pending_rows` is how many more rows could be read at once, None when unknown. `skipped` counts
-    records that were left out because they cannot be read.
+    records that were left out because they cannot be read. `ready_at` is when the first row of
+    `frame` could have been read (processing time, µs; None when unknown): for statistics.
     """
 
     frame: pl.DataFrame | None = None
@@ -37,6 +38,7 @@ class Polled:
     finished: bool = False
     pending_rows: int | None = None
     skipped: int = 0
+    ready_at: Micros | None = None
 
 
 class SplitReader(ABC):

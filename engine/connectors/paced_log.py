@@ -78,7 +78,8 @@ class PacedReader(SplitReader):
         if self._row < readable:
             lo, self._row = self._row, min(self._row + max_rows, readable)
             wait = self._next_batch(now) if self._row == readable else None
-            return Polled(self._log.rows(lo, self._row), wait, pending_rows=readable - self._row)
+            pending, ready_at = readable - self._row, Micros(self._anchor + self._log.due(lo))
+            return Polled(self._log.rows(lo, self._row), wait, False, pending, ready_at=ready_at)
         if self._row == self._log.length:
             wait = None if self._bounded else Micros(now + END_WAIT)
             return Polled(retry_at=wait, finished=self._bounded, pending_rows=0)

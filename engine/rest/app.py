@@ -20,10 +20,10 @@ from starlette.routing import BaseRoute, Mount
 from engine.errors import HeadwaterError
 from engine.rest.errors import status_of
 from engine.rest.guard import MAX_UPLOAD_BYTES, Guard
-from engine.rest.routes import artifacts, checkpoints, cluster, headwater, jobs, vertices
+from engine.rest.routes import artifacts, checkpoints, cluster, headwater, jobs, running, vertices
 from engine.rest.service import EngineService
 
-TOPICS = (cluster, jobs, vertices, checkpoints, artifacts, headwater)
+TOPICS = (cluster, jobs, vertices, checkpoints, artifacts, headwater, running)
 
 
 def create_app(

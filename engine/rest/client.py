@@ -100,6 +100,7 @@ class Methods:
     job_metrics = Method(calls.job_metrics)
     job_settings = Method(calls.job_settings)
     progress = Method(calls.progress)
+    statistics = Method(calls.statistics)
     engine_plan = Method(calls.engine_plan)
     subtasks = Method(calls.subtasks)
     vertex_metrics = Method(calls.vertex_metrics)

@@ -29,6 +29,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.statistics import StreamingStatistics
 
 
 class EngineService(Protocol):
@@ -56,6 +57,12 @@ class EngineService(Protocol):
 
     async def progress(self, job_id: str) -> JobProgress:
         """How far it is in event time."""
+
+    async def statistics(self, job_id: str, window_s: int, step_s: int) -> StreamingStatistics:
+        """What its source batches came to in the last `window_s` seconds, 3,600 at most.
+
+        In steps of `step_s` seconds, of which the window is a whole number.
+        """
 
     # Artifacts.
 

@@ -14,7 +14,7 @@ Order    a new task manager has no workers: whoever loses the job manager ends i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -211,6 +211,9 @@ class Metrics:
     """Numbers of the subtasks of one worker: {"<vertex>/<subtask>": {metric: value}}."""
 
     subtasks: Mapping[str, Mapping[str, float]]
+    batches: Mapping[str, Mapping[str, Sequence[int]]]
+    """Of sources, by second of the epoch: the fields of `source_batches.BatchSums`, since the last
+    report."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,8 @@ class Polling:
     rows: int
     again_at: Micros
     """Processing time at which to poll again; MAX_TIME: not before another kind of call."""
+    queued: int = 0
+    """µs for which its rows had been ready to be read."""
     report: Micros | None = None
     """How far the source is, when the coordinator of its watermark group has to know."""
 
@@ -179,7 +181,7 @@ class Task:
         if source.skipped:
             self.metrics.operators[0].counters["numRecordsInErrors"] = source.skipped
         again_at = MAX_TIME if self.end_of_input else source.again_at
-        return Polling(rows, again_at, source.report)
+        return Polling(rows, again_at, source.queued, source.report)
 
     def align(self, lowest: Micros) -> bool:
         """Hear how far the slowest source of the watermark group is; say whether to poll at once.

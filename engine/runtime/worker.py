@@ -234,7 +234,12 @@ class Worker:
                 for task, metrics in found.items()
                 if metrics is not None
             }
-            self._link.send(control.Metrics(numbers))
+            batches = {
+                f"{task.vertex}/{task.subtask}": taken
+                for task, subtask in self._subtasks.items()
+                if (taken := subtask.batches.take())
+            }
+            self._link.send(control.Metrics(numbers, batches))
 
 
 def report_failure(

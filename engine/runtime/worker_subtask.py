@@ -23,6 +23,7 @@ from engine.graph.jobgraph import TaskId
 from engine.runtime.channels import CAPACITY
 from engine.runtime.mailbox import Mailbox
 from engine.runtime.metrics import TaskMetrics
+from engine.runtime.source_batches import BatchMeter
 from engine.runtime.spec import TaskSpec
 from engine.runtime.task import Task
 from engine.runtime.worker_exchange import Ports
@@ -59,6 +60,7 @@ class Subtask:
         self.spec = spec
         self.mailbox = Mailbox(len(spec.inputs), outputs, CAPACITY)
         self.occupancy = Occupancy(monotonic())
+        self.batches = BatchMeter()
         self.ready = threading.Event()
         """Set once the task is built and its state restored."""
         self._restore: SubtaskRestore | None = None
@@ -171,7 +173,10 @@ class Subtask:
             self._flush(task)
             if task.outbox:
                 self._sleep(None, backpressured=True)
-            elif not self._step(task):
+                continue
+            if self.batches.is_open:
+                self.batches.end(now_micros())
+            if not self._step(task):
                 self._sleep(self._pause(task), backpressured=False)
 
     def _report(self, task: Task) -> None:
@@ -227,6 +232,8 @@ class Subtask:
         polling = task.poll(now, self._max_rows, self._blocked)
         self._blocked = Micros(0)
         self._poll_at = polling.again_at
+        if polling.rows:
+            self.batches.begin(now, polling.rows, polling.queued)
         if polling.report is not None:
             self._reports.source_progressed(self.spec.id, polling.report)
         return True

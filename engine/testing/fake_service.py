@@ -42,6 +42,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.statistics import StreamingStatistics
 from engine.testing import fake_values as values
 from engine.version import VERSION
 
@@ -126,6 +127,11 @@ class FakeService:
             pending_rows=12,
         )
         return JobProgress(START_MS, values.EVENT_TIME, (source,))
+
+    async def statistics(self, job_id: str, window_s: int, step_s: int) -> StreamingStatistics:
+        """A steady stream."""
+        await self.job(job_id)
+        return values.statistics(START_MS, window_s, step_s)
 
     # Artifacts.
 

@@ -5,6 +5,8 @@ Source: flights → by day (partial)  ──hash(carrier)──▶  by day → f
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry, StateFile
 from engine.checkpoint.stats import (
     CheckpointStats,
@@ -18,6 +20,12 @@ from engine.keygroups import DEFAULT_MAX_PARALLELISM, range_of
 from engine.operators.sources.source import SplitState
 from engine.rest.model.cluster import Slot, TaskManagerInfo
 from engine.rest.model.jobs import SubtaskDetails, TaskStatus, TaskTotals, VertexDetails
+from engine.rest.model.statistics import (
+    BatchFigures,
+    Delay,
+    SourceStatistics,
+    StreamingStatistics,
+)
 from engine.state.contract import StateKind
 from engine.version import VERSION
 
@@ -150,6 +158,19 @@ def task_manager(
         pid=4_001,
         metrics={"Status.Process.CPU.Load": 0.06, "Status.Process.Memory.Resident": 90 * 2**20},
     )
+
+
+def statistics(to_ms: int, window_s: int, step_s: int) -> StreamingStatistics:
+    """Ten batches of 90 rows a second, which wait for 4 ms and take 20 ms each."""
+
+    def figures(seconds: int) -> BatchFigures:
+        delays = Delay(4.0, 9.5), Delay(20.0, 31.0), Delay(24.0, 40.5)
+        return BatchFigures(10 * seconds, 900 * seconds, 900.0, *delays, headroom=5.0)
+
+    series = (figures(step_s),) * (window_s // step_s)
+    job = SourceStatistics(figures(window_s), series)
+    source = replace(job, uid="flights", name="Source: flights", vertex_id=SOURCE_ID)
+    return StreamingStatistics(to_ms - window_s * 1000, to_ms, step_s, job, (source,))
 
 
 def _subtask(

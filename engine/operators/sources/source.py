@@ -110,6 +110,8 @@ class SourceRun:
         """Records left out because they cannot be read, in this attempt."""
         self.report: Micros | None = None
         """What the last poll has to tell the coordinator: the watermark others may wait for."""
+        self.queued = 0
+        """µs for which the rows of the last batch had been ready, as far as is known."""
         self.again_at = MIN_TIME
         """When to poll again; MAX_TIME: not before `align`, or never."""
         self._told_idle = False
@@ -242,6 +244,7 @@ class SourceRun:
         frame = polled.frame
         batch = None
         if frame is not None and frame.height:
+            self.queued = split.queued(now, polled.ready_at)
             split.idle, split.silent_since = False, None
             split.again_at = MIN_TIME
             if polled.retry_at is not None and polled.retry_at > now:
@@ -252,6 +255,7 @@ class SourceRun:
             split.again_at = Micros(max(wished, now + SHORTEST_PAUSE))
             if split.silent_since is None:
                 split.silent_since = self._active(now)
+        split.asked_at = now
         if polled.finished:
             split.finish()
             self._reading.remove(split)

@@ -39,6 +39,8 @@ class OpenSplit:
         self.pending_rows: int | None = None
         self.turn = 0
         self.again_at = MIN_TIME
+        self.asked_at = MIN_TIME
+        """When it was last polled."""
         self.silent_since: Micros | None = None
         """On the clock that stands still while the subtask is held up."""
         self.paused = False
@@ -56,6 +58,16 @@ class OpenSplit:
         position = self._last_position if self.reader is None else self.reader.position
         generator = None if self.watermarks is None else self.watermarks.state
         return SplitState(position, self.watermark, self.idle, self.finished, generator)
+
+    def queued(self, now: Micros, ready_at: Micros | None) -> int:
+        """µs for which rows of a poll at `now` had been ready; `ready_at`: what the reader knows.
+
+        Else they were ready when it wanted to be asked again, or was last asked.
+        """
+        if ready_at is None:
+            known = max(self.again_at, self.asked_at)
+            ready_at = now if known == MIN_TIME else known
+        return max(0, now - ready_at)
 
     def silent(self, active: Micros, length: Micros) -> bool:
         """Whether it has given nothing for so long, though it was asked."""

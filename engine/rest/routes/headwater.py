@@ -13,7 +13,14 @@ from engine.rest.render import snapshots
 from engine.rest.render.plan import engine_plan
 from engine.rest.routes.artifacts import allowance_of, program_of
 
-FEATURES = ("preflight", "savepoint-summary", "progress", "engine-plan", "client-trigger-ids")
+FEATURES = (
+    "preflight",
+    "savepoint-summary",
+    "progress",
+    "engine-plan",
+    "client-trigger-ids",
+    "statistics",
+)
 
 
 async def capabilities(request: Request) -> JSONResponse:

@@ -25,7 +25,9 @@ MESSAGES = [
     control.Aborted(7),
     control.EndOfInputReached("v", 0),
     control.TaskFinished("v", 0),
-    control.Metrics({"v/0": {"numRecordsIn": 3, "numRecordsInPerSecond": 0.25}}),
+    control.Metrics(
+        {"v/0": {"numRecordsIn": 3, "numRecordsInPerSecond": 0.25}}, {"v/0": {"17": [1, 2]}}
+    ),
     control.Failed("KeyError", "internal", "'x'", "Traceback…", "v", 0, "daily"),
     control.Stop(),
 ]
