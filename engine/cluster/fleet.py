@@ -19,6 +19,7 @@ from typing import Protocol
 from engine.clock import monotonic, now_ms
 from engine.cluster import processes
 from engine.cluster.background import Background
+from engine.cluster.cluster_settings import EVERY_SECOND, Heartbeats
 from engine.cluster.control_server import Peer
 from engine.cluster.scheduler import Allocation, Shortage, SlotPool
 from engine.cluster.store import ProcessRow, Store
@@ -28,6 +29,7 @@ from engine.runtime.control import (
     Message,
     StartWorker,
     TaskManagerHello,
+    Welcome,
     WorkerExited,
     WorkerHello,
     WorkerStarted,
@@ -35,16 +37,15 @@ from engine.runtime.control import (
 
 log = logging.getLogger(__name__)
 
-SILENCE_S = 10.0
-"""A task manager beats once a second; one that is silent for ten is stopped or stuck."""
-
-WORKER_SILENCE_S = 20.0
-"""A worker reports once a second, unless native code keeps the interpreter: allow for that."""
+WORKER_PATIENCE = 2
+"""A worker reports once a second, unless native code keeps the interpreter: allow for that, by so
+many timeouts of a task manager."""
 
 START_SILENCE_S = 60.0
 """A worker that starts imports the job's modules before it speaks; then it is stopped or stuck."""
 
-CHECK_S = 1.0
+CHECKS = 10
+"""So many looks fall into the timeout of a task manager."""
 
 
 class WorkerListener(Protocol):
@@ -74,6 +75,8 @@ class TaskManagerState:
     """On the monotonic clock."""
     heard_ms: int
     beat: Heartbeat | None = None
+    doomed: str | None = None
+    """Why it is being ended."""
 
 
 @dataclass(slots=True)
@@ -87,6 +90,8 @@ class _Hosted:
     process: ProcessRow | None = None
     speaks: bool = False
     """It has said something about its work."""
+    doomed: bool = False
+    """It is being ended."""
 
 
 @dataclass(slots=True)
@@ -96,6 +101,7 @@ class Fleet:
     store: Store
     on_slots: Callable[[], None]
     """Called when slots became free."""
+    heartbeats: Heartbeats = EVERY_SECOND
     slots: SlotPool = field(default_factory=SlotPool)
     task_managers: dict[str, TaskManagerState] = field(default_factory=dict)
     _workers: dict[tuple[str, int], _Hosted] = field(default_factory=dict)
@@ -132,6 +138,20 @@ class Fleet:
         }
         for name in hosts & set(self.task_managers):
             self.task_managers[name].peer.send(KillWorkers(attempt_id))
+
+    def dismiss(self, name: str, reason: str) -> bool:
+        """End a task manager; False when none has that name."""
+        state = self.task_managers.get(name)
+        if state is None:
+            return False
+        if state.doomed is None:
+            log.warning("ending task manager %s: %s", name, reason)
+            state.doomed = reason
+            if state.process is None:
+                state.peer.cut()
+            else:
+                self._work.start(processes.end([state.process]))
+        return True
 
     def close(self) -> None:
         """Hear nothing more: the job manager ends, and jobs stay as they are for the next one."""
@@ -172,7 +192,7 @@ class Fleet:
         if isinstance(peer.hello, TaskManagerHello):
             state = self.task_managers.get(peer.hello.name)
             if state is not None and state.peer is peer:
-                self._lose(state, "its process ended")
+                self._lose(state, state.doomed or "its process ended")
 
     # Task managers.
 
@@ -187,6 +207,7 @@ class Fleet:
         self.task_managers[hello.name] = TaskManagerState(
             hello, peer, process, monotonic(), now_ms()
         )
+        peer.send(Welcome(self.heartbeats.interval_ms))
         self.slots.register(hello.name, hello.slots)
         log.info("task manager %s joined with %d slots", hello.name, hello.slots)
         self.on_slots()
@@ -240,31 +261,33 @@ class Fleet:
 
     async def watch(self) -> None:
         """End processes that are silent: stopped or stuck. Runs for ever."""
-        checked = monotonic()
+        checked, pause = monotonic(), self.heartbeats.timeout_ms / 1_000 / CHECKS
         while True:
-            await asyncio.sleep(CHECK_S)
+            await asyncio.sleep(pause)
             now = monotonic()
             # When we were asleep ourselves (a laptop's lid), their beats still wait to be read.
-            late = max(0.0, now - checked - CHECK_S)
+            late = max(0.0, now - checked - pause)
             checked = now
             self.store.catch_up()
-            await processes.end(self._silent(now, late))
+            self.end_silent(now, late)
 
-    def _silent(self, now: float, late: float) -> list[ProcessRow]:
-        """Processes that have said nothing for too long, not counting the `late` seconds."""
-        silent = []
-        for state in self.task_managers.values():
+    def end_silent(self, now: float, late: float) -> None:
+        """End what has said nothing for too long, not counting the `late` seconds.
+
+        A process that is stopped does not die of its own accord, nor wake up again: it is killed.
+        """
+        timeout = self.heartbeats.timeout_ms / 1_000
+        for name, state in self.task_managers.items():
             state.heard += late
-            if now - state.heard > SILENCE_S and state.process is not None:
-                silent.append(state.process)
+            if now - state.heard > timeout:
+                self.dismiss(name, f"it was silent for {timeout:g} s")
         for hosted in self._workers.values():
             hosted.heard += late
-            allowed = WORKER_SILENCE_S if hosted.speaks else START_SILENCE_S
-            if now - hosted.heard > allowed and hosted.process is not None:
-                silent.append(hosted.process)
-        for process in silent:
-            log.warning("%s (process %d) is silent; ending it", process.what, process.pid)
-        return silent
+            allowed = WORKER_PATIENCE * timeout if hosted.speaks else START_SILENCE_S
+            if now - hosted.heard > allowed and hosted.process and not hosted.doomed:
+                log.warning("%s is silent for %g s; ending it", hosted.process, allowed)
+                hosted.doomed = True
+                self._work.start(processes.end([hosted.process]))
 
 
 def _end_in_words(pid: int, code: int) -> str:

@@ -35,6 +35,7 @@ import uvicorn
 
 from engine.cluster import processes
 from engine.cluster.artifacts import Artifacts
+from engine.cluster.cluster_settings import EVERY_SECOND, Heartbeats, heartbeats_of, parse_settings
 from engine.cluster.control_server import serve_control
 from engine.cluster.deployment import Surroundings
 from engine.cluster.fleet import Fleet
@@ -69,6 +70,8 @@ class Options:
     slots: int
     max_rows: int
     token: str | None
+    heartbeats: Heartbeats = EVERY_SECOND
+    leave_lost: bool = False
     environment: Mapping[str, str] | None = None
     """Of an embedded cluster: variables of its processes, which print where this one does."""
 
@@ -79,7 +82,7 @@ class JobManager:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._store = Store(options.home / "engine.db")
-        self._fleet = Fleet(self._store, self._on_slots)
+        self._fleet = Fleet(self._store, self._on_slots, options.heartbeats)
         logs = options.home / "logs"
         embedded = options.environment is not None
         around = Surroundings(
@@ -88,10 +91,14 @@ class JobManager:
         artifacts = Artifacts(options.home, self._store)
         self.jobs = Jobs(options.home, around, artifacts)
         self._resources = LocalTaskManagers(
-            options.runtime, logs, options.slots, options.environment
+            options.runtime,
+            logs,
+            options.slots,
+            options.environment,
+            respawn=not options.leave_lost,
         )
         service = JobManagerService(
-            options.savepoints, self._store, self._fleet, artifacts, self.jobs
+            options.savepoints, self._store, self._fleet, artifacts, self.jobs, self._resources
         )
         app = create_app(service, options.token)
         config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
@@ -214,6 +221,17 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--slots", type=int, default=4, help="slots of each of them")
     parser.add_argument("--max-rows", type=int, default=MAX_ROWS, help="rows of one poll at most")
+    parser.add_argument(
+        "--leave-lost", action="store_true", help="do not start a lost task manager again"
+    )
+    parser.add_argument(
+        "-D",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the cluster, e.g. heartbeat.timeout=10s",
+    )
     parser.add_argument("--lifeline", action="store_true", help="die with the parent process")
     return parser.parse_args(argv)
 
@@ -238,6 +256,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parsed.slots,
             parsed.max_rows,
             os.environ.get("HEADWATER_ENGINE_TOKEN"),
+            heartbeats_of(parse_settings(parsed.settings)),
+            parsed.leave_lost,
         )
         with locked(home), listen(options.host, options.port) as listener:
             _publish(home, listener)

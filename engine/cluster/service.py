@@ -22,12 +22,13 @@ from engine.cluster.failure_log import SHOWN
 from engine.cluster.fleet import Fleet
 from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
+from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.settings import SAVEPOINT_DIR, absolute, directory_of
 from engine.cluster.store import Store
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.errors import HeadwaterError, RestoreError
 from engine.graph.plan import Plan
-from engine.rest.errors import Conflict
+from engine.rest.errors import Conflict, task_manager_not_found
 from engine.rest.model.checkpoints import CheckpointSettings
 from engine.rest.model.cluster import Artifact, ClusterInfo
 from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus
@@ -39,6 +40,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.resources import LocalResources
 from engine.rest.model.statistics import StreamingStatistics
 from engine.version import VERSION
 
@@ -47,7 +49,13 @@ class JobManagerService:
     """Implements `EngineService` over real processes."""
 
     def __init__(
-        self, savepoints: Path, store: Store, fleet: Fleet, artifacts: Artifacts, jobs: Jobs
+        self,
+        savepoints: Path,
+        store: Store,
+        fleet: Fleet,
+        artifacts: Artifacts,
+        jobs: Jobs,
+        resources: LocalTaskManagers,
     ) -> None:
         """`savepoints`: the folder of those that are asked for without another."""
         self._savepoints = savepoints
@@ -55,6 +63,7 @@ class JobManagerService:
         self._fleet = fleet
         self._artifacts = artifacts
         self._jobs = jobs
+        self._resources = resources
         self._itself = psutil.Process()
         self._disposals = Background()
 
@@ -208,6 +217,26 @@ class JobManagerService:
             return absolute(target)
         settings = self._jobs.find(job_id).row.settings
         return directory_of(settings, SAVEPOINT_DIR, self._savepoints)
+
+    # Task managers of this machine.
+
+    async def local_task_managers(self) -> LocalResources:
+        """Those that this process starts."""
+        return self._resources.look()
+
+    async def start_task_manager(self, name: str | None) -> str:
+        """Start one more, or a lost one again."""
+        return self._resources.want(name)
+
+    async def stop_task_manager(self, name: str) -> None:
+        """End one for good."""
+        known = self._fleet.dismiss(name, "it was told to stop")
+        if not await self._resources.dismiss(name) and not known:
+            raise task_manager_not_found(name)
+
+    async def leave_lost_task_managers(self, wish: bool) -> None:
+        """Whether those that are lost stay so."""
+        self._resources.leave_lost(wish)
 
     # Snapshots.
 

@@ -30,6 +30,7 @@ from engine.runtime.control import (
     ProcessUse,
     StartWorker,
     TaskManagerHello,
+    Welcome,
     WorkerExited,
     WorkerStarted,
 )
@@ -38,7 +39,6 @@ from engine.runtime.worker_lifeline import die_with_parent
 
 log = logging.getLogger(__name__)
 
-HEARTBEAT_S = 1.0
 NOT_STARTED = 127
 """Exit code that shells give a command that cannot be started."""
 
@@ -72,9 +72,10 @@ class TaskManager:
         over = threading.Event()
         try:
             link.send(self._hello)
-            threading.Thread(target=self._beat, args=(link, over), daemon=True).start()
             for message in link.messages():
                 match message:
+                    case Welcome(heartbeat_ms):
+                        self._begin_to_beat(link, over, heartbeat_ms / 1_000)
                     case StartWorker():
                         self._start(message, link)
                     case KillWorkers(attempt_id):
@@ -115,9 +116,13 @@ class TaskManager:
         for worker in doomed:
             worker.process.wait()
 
-    def _beat(self, link: ControlLink, over: threading.Event) -> None:
+    def _begin_to_beat(self, link: ControlLink, over: threading.Event, interval_s: float) -> None:
+        beat = threading.Thread(target=self._beat, args=(link, over, interval_s), daemon=True)
+        beat.start()
+
+    def _beat(self, link: ControlLink, over: threading.Event, interval_s: float) -> None:
         try:
-            while not over.wait(HEARTBEAT_S):
+            while not over.wait(interval_s):
                 with self._changing:
                     workers = list(self._workers.values())
                 itself = _use(self._itself)

@@ -20,10 +20,19 @@ from starlette.routing import BaseRoute, Mount
 from engine.errors import HeadwaterError
 from engine.rest.errors import status_of
 from engine.rest.guard import MAX_UPLOAD_BYTES, Guard
-from engine.rest.routes import artifacts, checkpoints, cluster, headwater, jobs, running, vertices
+from engine.rest.routes import (
+    artifacts,
+    checkpoints,
+    cluster,
+    headwater,
+    jobs,
+    resources,
+    running,
+    vertices,
+)
 from engine.rest.service import EngineService
 
-TOPICS = (cluster, jobs, vertices, checkpoints, artifacts, headwater, running)
+TOPICS = (cluster, jobs, vertices, checkpoints, artifacts, headwater, running, resources)
 
 
 def create_app(

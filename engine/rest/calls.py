@@ -19,7 +19,13 @@ from engine.rest.answers.checkpoints import (
     OperationStatus,
     SubtaskPart,
 )
-from engine.rest.answers.cluster import Capabilities, Overview, TaskManager, UploadedFile
+from engine.rest.answers.cluster import (
+    Capabilities,
+    LocalTaskManagers,
+    Overview,
+    TaskManager,
+    UploadedFile,
+)
 from engine.rest.answers.jobs import (
     Backpressure,
     FailureEntry,
@@ -41,6 +47,8 @@ from engine.rest.model.requests import (
 )
 
 T = TypeVar("T")
+
+LOCAL = "/headwater/taskmanagers"
 
 BUILD_S = 90.0
 """The engine runs the job file to build its graph, in a new process, within a limit of its own."""
@@ -90,6 +98,26 @@ def task_manager_metrics(manager_id: str, names: Sequence[str]) -> Call[dict[str
 def job_manager_metrics(names: Sequence[str]) -> Call[dict[str, str]]:
     """Metrics of the job manager; unknown names are left out."""
     return Call("GET", "/jobmanager/metrics", _values, {"get": ",".join(names)})
+
+
+def local_task_managers() -> Call[LocalTaskManagers]:
+    """Task managers that the job manager starts itself."""
+    return Call("GET", LOCAL, LocalTaskManagers.of)
+
+
+def start_task_manager(name: str | None = None) -> Call[str]:
+    """Start one more, or a lost one again; its name."""
+    return Call("POST", LOCAL, lambda body: str(body["name"]), body={"name": name})
+
+
+def stop_task_manager(name: str) -> Call[None]:
+    """End a task manager, whoever started it; it stays away."""
+    return Call("DELETE", f"{LOCAL}/{quote(name, safe='')}", lambda body: None)
+
+
+def respawn_task_managers(wish: bool) -> Call[LocalTaskManagers]:
+    """Whether task managers that are lost are started again."""
+    return Call("PATCH", LOCAL, LocalTaskManagers.of, body={"respawn": wish})
 
 
 # Jobs.

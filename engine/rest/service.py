@@ -29,6 +29,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.resources import LocalResources
 from engine.rest.model.statistics import StreamingStatistics
 
 
@@ -119,6 +120,20 @@ class EngineService(Protocol):
 
     async def disposal_status(self, trigger_id: str) -> TriggerStatus:
         """Where a disposal stands. Raises NotFound for an unknown trigger id."""
+
+    # Task managers of this machine.
+
+    async def local_task_managers(self) -> LocalResources:
+        """Those that the job manager starts itself."""
+
+    async def start_task_manager(self, name: str | None) -> str:
+        """Start one and return its name. Raises BadRequest, Conflict."""
+
+    async def stop_task_manager(self, name: str) -> None:
+        """Begin to end one, whoever started it; it stays away. Raises NotFound."""
+
+    async def leave_lost_task_managers(self, wish: bool) -> None:
+        """Whether those that are lost stay so, instead of being started again."""
 
     # Snapshots.
 

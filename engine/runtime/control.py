@@ -1,7 +1,7 @@
 """The control channel: what job manager, task managers and workers tell each other.
 
     task manager ── TaskManagerHello, Heartbeat, WorkerStarted, WorkerExited ──▶ job manager
-    task manager ◀─ StartWorker, KillWorkers ─────────────────────────────────── job manager
+    task manager ◀─ Welcome, StartWorker, KillWorkers ────────────────────────── job manager
     worker ──────── WorkerHello, WorkerReady, Acknowledged, Declined,
                     SourceProgress, EndOfInputReached, TaskFinished, Metrics,
                     Failed ────────────────────────────────────────────────────▶ job manager
@@ -36,6 +36,13 @@ class TaskManagerHello:
     pid: int
     slots: int
     host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """The task manager is registered: it is to say so often that it is alive."""
+
+    heartbeat_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +244,7 @@ class Stop:
 
 Message = (
     TaskManagerHello
+    | Welcome
     | Heartbeat
     | StartWorker
     | WorkerStarted
@@ -263,7 +271,7 @@ Message = (
 _TYPES: Mapping[str, type[Message]] = {
     kind.__name__: kind
     for kind in (
-        TaskManagerHello, Heartbeat, StartWorker, WorkerStarted, WorkerExited, KillWorkers,
+        TaskManagerHello, Welcome, Heartbeat, StartWorker, WorkerStarted, WorkerExited, KillWorkers,
         WorkerHello, Prepare, WorkerReady, Run, Trigger, Acknowledged, Declined, Completed,
         Aborted, SourceProgress, Align, EndOfInputReached, TaskFinished, Metrics, Failed, Stop,
     )

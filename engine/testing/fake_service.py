@@ -30,6 +30,7 @@ from engine.rest.errors import (
     artifact_not_found,
     job_not_found,
     operation_not_found,
+    task_manager_not_found,
 )
 from engine.rest.model.checkpoints import CheckpointSettings
 from engine.rest.model.cluster import Artifact, ClusterInfo, Slot
@@ -42,6 +43,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.resources import LocalResources, LocalTaskManager
 from engine.rest.model.statistics import StreamingStatistics
 from engine.testing import fake_values as values
 from engine.version import VERSION
@@ -71,6 +73,8 @@ class FakeService:
         self.requests: list[RunRequest] = []
         """Every accepted run, for tests that look at what arrived."""
         self._operations: dict[str, _Operation] = {}
+        self._local = {"tm-1", "tm-2"}
+        self._leave_lost = False
         self._last_id = 0
         self._last_checkpoint = 0
 
@@ -222,6 +226,29 @@ class FakeService:
     async def disposal_status(self, trigger_id: str) -> TriggerStatus:
         """Where a disposal stands."""
         return self._poll("savepoint disposal", trigger_id)
+
+    # Task managers of this machine.
+
+    async def local_task_managers(self) -> LocalResources:
+        """Those that were started and not stopped."""
+        kept = tuple(LocalTaskManager(name, 4_001) for name in sorted(self._local))
+        return LocalResources(not self._leave_lost, kept)
+
+    async def start_task_manager(self, name: str | None) -> str:
+        """Start one."""
+        started = name or f"tm-{len(self._local) + 1}"
+        self._local.add(started)
+        return started
+
+    async def stop_task_manager(self, name: str) -> None:
+        """Stop one."""
+        if name not in self._local:
+            raise task_manager_not_found(name)
+        self._local.remove(name)
+
+    async def leave_lost_task_managers(self, wish: bool) -> None:
+        """Remember a wish."""
+        self._leave_lost = wish
 
     # Snapshots.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import subprocess
 import sys
@@ -161,13 +160,6 @@ def test_a_savepoint_is_deleted_only_when_no_job_needs_it(bench: Bench) -> None:
 def test_an_unknown_job_is_not_found(bench: Bench) -> None:
     with pytest.raises(NotFound, match=r"job 0{32} not found"):
         bench.client.job("0" * 32)
-
-
-def test_a_task_manager_that_hangs_is_replaced(bench: Bench) -> None:
-    stuck = bench.cluster.task_managers()[0]
-    stuck.send_signal(signal.SIGSTOP)
-    wait_until(lambda: not stuck.is_running(), "the stuck task manager is gone", 60)
-    wait_until(lambda: len(bench.client.task_managers()) == 2, "another one is there", 60)
 
 
 def test_a_taken_port_is_one_sentence(tmp_path: Path) -> None:

@@ -91,6 +91,19 @@ class TaskManager:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalTaskManagers:
+    """Those that a job manager starts itself: the process of each, None while it is lost."""
+
+    respawn: bool
+    pids: Mapping[str, int | None]
+
+    @classmethod
+    def of(cls, body: JsonObject) -> LocalTaskManagers:
+        """Read `/headwater/taskmanagers`."""
+        return cls(body["respawn"], {one["name"]: one["pid"] for one in body["taskmanagers"]})
+
+
+@dataclass(frozen=True, slots=True)
 class UploadedFile:
     """One uploaded job file."""
 

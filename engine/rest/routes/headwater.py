@@ -20,6 +20,7 @@ FEATURES = (
     "engine-plan",
     "client-trigger-ids",
     "statistics",
+    "local-task-managers",
 )
 
 

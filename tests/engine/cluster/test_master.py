@@ -7,7 +7,9 @@ order of events can be had, without a process.
 from __future__ import annotations
 
 import asyncio
-import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -451,13 +453,63 @@ async def test_a_full_disk_fails_checkpoints_with_that_reason_and_the_job_runs_o
     assert row.status is JobStatus.RUNNING
 
 
-async def test_a_worker_that_never_speaks_is_silent_too(stage: Stage) -> None:
+@pytest.fixture
+def stopped() -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Makes processes that are stopped: they neither work nor die when they are told to."""
+    made: list[subprocess.Popen[bytes]] = []
+
+    def make() -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        made.append(process)
+        process.send_signal(signal.SIGSTOP)
+        return process
+
+    yield make
+    for process in made:
+        process.kill()
+        process.communicate()
+
+
+async def test_a_worker_that_never_speaks_is_ended(
+    stage: Stage, stopped: Callable[[], subprocess.Popen[bytes]]
+) -> None:
     await until(lambda: len(stage.started()) == 2)
-    spec = stage.started()[0]
-    stage.task_manager.say(control.WorkerStarted(spec.attempt_id, spec.slot, os.getpid()))
+    spec, worker = stage.started()[0], stopped()
+    stage.task_manager.say(control.WorkerStarted(spec.attempt_id, spec.slot, worker.pid))
     now = monotonic()
-    assert stage.fleet._silent(now + START_SILENCE_S - 1, 0) == []
-    assert [row.pid for row in stage.fleet._silent(now + START_SILENCE_S + 1, 0)] == [os.getpid()]
+    stage.fleet.end_silent(now + START_SILENCE_S - 1, late=0)
+    await asyncio.sleep(0)
+    assert worker.poll() is None
+    stage.fleet.end_silent(now + START_SILENCE_S + 1, late=0)
+    await until(lambda: worker.poll() == -signal.SIGKILL)
+
+
+async def test_a_task_manager_past_its_heartbeat_is_lost_and_its_workers_never_write_again(
+    tmp_path: Path, stopped: Callable[[], subprocess.Popen[bytes]]
+) -> None:
+    stage = Stage(tmp_path)
+    stage.fleet.on_gone(stage.task_manager)
+    manager, worker = stopped(), stopped()
+    hello = control.TaskManagerHello("tm-1", manager.pid, 2, "h")
+    stage.task_manager = PlayedPeer(stage.fleet, hello)
+    assert stage.task_manager.of(control.Welcome) == [control.Welcome(heartbeat_ms=1_000)]
+    stage.master.start()
+    for peer in await stage.running():
+        spec = control.WorkerStarted(peer.hello.attempt_id, peer.hello.slot, worker.pid)
+        stage.task_manager.say(spec)
+
+    now = monotonic()
+    stage.fleet.end_silent(now + 10.5, late=1)  # we were asleep ourselves for a second
+    assert stage.fleet.task_managers["tm-1"].doomed is None
+    stage.fleet.end_silent(now + 11.5, late=0)
+    await until(lambda: manager.poll() == -signal.SIGKILL)
+    assert stage.status is JobStatus.RUNNING
+    stage.fleet.on_gone(stage.task_manager)
+    await until(lambda: stage.master.waiting_for is not None)
+    assert worker.poll() == -signal.SIGKILL
+    (cause,) = {failure.message for failure in stage.master.failures.newest_first}
+    assert cause == "task manager tm-1 lost: it was silent for 10 s"
+    stage.store.close()
 
 
 async def test_a_checkpoint_that_a_killed_job_manager_did_not_record_is_deleted(

@@ -1,0 +1,69 @@
+"""Settings of a whole cluster, given to the job manager as -D NAME=VALUE, under Flink's names.
+
+heartbeat.interval   1s    how often task managers and workers say that they are alive
+heartbeat.timeout    10s   after how long a silent task manager is lost
+
+Errors   ConfigError, with the name that was probably meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from engine.cluster.settings import milliseconds
+from engine.errors import ConfigError
+
+INTERVAL, TIMEOUT = "heartbeat.interval", "heartbeat.timeout"
+KNOWN = (INTERVAL, TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """How often task managers beat, and when silence means that one is lost."""
+
+    interval_ms: int = 1_000
+    timeout_ms: int = 10_000
+
+
+EVERY_SECOND = Heartbeats()
+
+
+def parse_settings(given: Iterable[str]) -> Mapping[str, str]:
+    """Read what follows each -D. Raises ConfigError.
+
+    >>> parse_settings(["heartbeat.timeout=5 s"])
+    {'heartbeat.timeout': '5 s'}
+    """
+    settings = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            msg = f"setting must be NAME=VALUE: got {text!r}; pass e.g. -D {TIMEOUT}=10s"
+            raise ConfigError(msg)
+        if name not in KNOWN:
+            meant = get_close_matches(name, KNOWN, n=1)
+            hint = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(KNOWN)}"
+            msg = f"setting {name!r} of a cluster is not known, and would have no effect; {hint}"
+            raise ConfigError(msg)
+        settings[name] = value
+    return settings
+
+
+def heartbeats_of(settings: Mapping[str, str]) -> Heartbeats:
+    """When task managers beat, and when they are lost. Raises ConfigError.
+
+    >>> heartbeats_of({"heartbeat.interval": "PT2S"})
+    Heartbeats(interval_ms=2000, timeout_ms=10000)
+    """
+    found = Heartbeats(
+        milliseconds(settings, INTERVAL, "1s"), milliseconds(settings, TIMEOUT, "10s")
+    )
+    if not 0 < 2 * found.interval_ms <= found.timeout_ms:
+        msg = (
+            f"setting {TIMEOUT} must be at least twice {INTERVAL}, since one beat may be late: "
+            f"got {found.timeout_ms} ms and {found.interval_ms} ms; pass e.g. 10s and 1s"
+        )
+        raise ConfigError(msg)
+    return found
