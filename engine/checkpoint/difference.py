@@ -20,10 +20,10 @@ from itertools import pairwise
 
 import polars as pl
 
+from engine.checkpoint.difference_report import Difference, SplitDifference, StateDifference
 from engine.checkpoint.manifest import StateEntry
-from engine.checkpoint.reading import Snapshot, schema_of
+from engine.checkpoint.reading import Progress, Snapshot, schema_of, unheard
 from engine.elements import KEY_GROUP
-from engine.operators.sources.source import SplitState
 from engine.state.contract import INDEX, MAP_KEY, ROW_INDEX, SLICE_END, TIME, StateKind
 
 _ROWS_AT_ONCE = 2_000_000
@@ -44,56 +44,17 @@ _WITHOUT_IDENTITY = (StateKind.ROWS, StateKind.HELD)
 """Rows of which several may be the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateDifference:
-    """One state of one operator. Numbers are rows."""
-
-    uid: str
-    state: str
-    equal: int = 0
-    changed: int = 0
-    only_left: int = 0
-    only_right: int = 0
-    reason: str = ""
-    """Why rows could not be compared one by one; empty when they were."""
-    examples: Sequence[Mapping[str, object]] = ()
-    """Some rows that differ: identity, then `left` and `right`, each a row or None."""
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether both sides hold the same."""
-        return not (self.changed or self.only_left or self.only_right or self.reason)
-
-
-@dataclass(frozen=True, slots=True)
-class SplitDifference:
-    """One split of a source whose place differs."""
-
-    uid: str
-    split: str
-    left: SplitState | None
-    right: SplitState | None
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Everything in which two snapshots differ."""
-
-    states: tuple[StateDifference, ...]
-    splits: tuple[SplitDifference, ...]
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether both hold the same state and the same places in the input."""
-        return not self.splits and all(state.is_equal for state in self.states)
-
-
-def difference(left: Snapshot, right: Snapshot, examples: int = 3) -> Difference:
-    """Compare two snapshots. Raises SnapshotCorrupt."""
-    names = {
-        (entry.uid, state.name): None for side in (left, right) for entry, state in side.states()
-    }
-    states = tuple(_state(left, right, uid, name, examples) for uid, name in names)
+def difference(
+    left: Snapshot, right: Snapshot, examples: int = 3, progress: Progress = unheard
+) -> Difference:
+    """Compare two snapshots; `progress` hears of rows. Raises SnapshotCorrupt."""
+    names: dict[tuple[str, str], int] = {}
+    for side in (left, right):
+        for entry, state in side.states():
+            name = entry.uid, state.name
+            names[name] = max(names.get(name, 0), state.rows)
+    seen = _Seen(progress, sum(names.values()))
+    states = tuple(_state(left, right, uid, name, examples, seen) for uid, name in names)
     return Difference(states, tuple(_splits(left, right)))
 
 
@@ -108,7 +69,9 @@ def _splits(left: Snapshot, right: Snapshot) -> Iterator[SplitDifference]:
             yield SplitDifference(uid, id_, before, after)
 
 
-def _state(left: Snapshot, right: Snapshot, uid: str, name: str, examples: int) -> StateDifference:
+def _state(
+    left: Snapshot, right: Snapshot, uid: str, name: str, examples: int, seen: _Seen
+) -> StateDifference:
     was, now = _entry(left, uid, name), _entry(right, uid, name)
     if was is None or now is None:
         side = "right" if was is None else "left"
@@ -127,7 +90,9 @@ def _state(left: Snapshot, right: Snapshot, uid: str, name: str, examples: int) 
     before, after = left.scan(was), right.scan(now)
     for lo, hi in _ranges(was, now):
         within = (pl.col(KEY_GROUP) >= lo) & (pl.col(KEY_GROUP) < hi)
-        tally.add(left.collect(before.filter(within)), right.collect(after.filter(within)))
+        ours, theirs = left.collect(before.filter(within)), right.collect(after.filter(within))
+        tally.add(ours, theirs)
+        seen.add(max(ours.height, theirs.height))
     return StateDifference(
         uid,
         name,
@@ -153,6 +118,20 @@ def _ranges(was: StateEntry, now: StateEntry) -> list[tuple[int, int]]:
     parts = min(end, -(-max(was.rows, now.rows) // _ROWS_AT_ONCE))
     cuts = [end * part // parts for part in range(parts + 1)]
     return list(pairwise(cuts))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """How many rows were compared, told as they are."""
+
+    progress: Progress
+    total: int
+    done: int = 0
+
+    def add(self, rows: int) -> None:
+        """So many more: of the larger side."""
+        self.done += rows
+        self.progress(min(self.done, self.total), self.total)
 
 
 @dataclass(slots=True)

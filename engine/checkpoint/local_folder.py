@@ -86,7 +86,7 @@ class LocalFolder(Folder):
             )
             raise StorageError(msg) from error
 
-    def scannable(self, name: str) -> str:
+    def scannable(self, name: str) -> str | IO[bytes]:
         """The path of a file."""
         return str(self._path / checked(name, self.url))
 

@@ -1,16 +1,16 @@
 """Reading a snapshot as tables: what any person or tool may ask of a savepoint.
 
     folder --manifest--> Snapshot --scan(operator, state)--> LazyFrame (the canonical table)
-                                  --problems()--> every file that is missing, torn or altered
+    Snapshot --verify--> Verification: every file that is missing, torn or altered
 
 Shapes   a scan gives (key_group: UInt16, <keys>, [slice_end,] <values>), as the manifest says.
-Cost     a scan reads what the query needs of the files; `problems` reads every byte.
+Cost     a scan reads what the query needs of the files; `verify` reads every byte.
 Errors   RestoreError for an operator or state that the snapshot does not have, SnapshotCorrupt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -23,6 +23,13 @@ from engine.elements import KEY_GROUP
 from engine.errors import RestoreError, SnapshotCorrupt, StorageError
 from engine.state.contract import SLICE_END, StateKind
 from engine.state.schema import type_named
+
+Progress = Callable[[int, int], None]
+"""Hears how much is done, and of how much."""
+
+
+def unheard(_done: int, _total: int) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +82,8 @@ class Snapshot:
             )
             raise SnapshotCorrupt(msg) from error
 
-    def problems(self) -> Iterator[str]:
-        """Read every file, and tell each that is not as it was written."""
-        for _, state in self.states():
-            for file in state.files:
-                problem = self._problem(file)
-                if problem is not None:
-                    yield problem
-
-    def _problem(self, file: StateFile) -> str | None:
+    def problem(self, file: StateFile) -> str | None:
+        """Read a file; what is wrong when it is not as it was written."""
         try:
             with open_verified(self.folder, file.path, file.stored):
                 return None

@@ -72,8 +72,11 @@ def _parser() -> argparse.ArgumentParser:
         "state", help="look into a savepoint or checkpoint; also: headwater savepoint show | …"
     )
     verbs = state.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for add in LOOKS.values():
+    for name, add in LOOKS.items():
         add(verbs)
+        verbs.choices[name].add_argument(
+            "--remote", action="store_true", help="let the engine at --url look, not this machine"
+        )
     return parser
 
 

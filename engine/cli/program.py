@@ -2,6 +2,7 @@
 
     headwater [--url URL] COMMAND …      an engine at URL, or $HEADWATER_ENGINE_URL
     headwater plan | state …             files here; no engine needed (also: savepoint show …)
+    headwater state … --remote           the same, seen by the engine
     headwater run --embedded FILE        in a cluster of its own, like python FILE
     headwater jobmanager | taskmanager   be a part of an engine
 
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from engine.cli import local, remote
 from engine.cli.arguments import parse
+from engine.cli.looks import Here, There
 from engine.cli.preflight import preflight
 from engine.cli.remote import Target
 from engine.cli.snapshots import VERBS as LOOKS
@@ -48,7 +50,7 @@ def main(
     options = parse(given)
     try:
         if options.command == "state":
-            return LOOKS[options.verb](options)
+            return _look(options, connect)
         if options.command == "run" and options.embedded:
             _run_embedded(options)
         elif options.command in LOCAL:
@@ -62,6 +64,13 @@ def main(
     except KeyboardInterrupt:
         return INTERRUPTED
     return 0
+
+
+def _look(options: argparse.Namespace, connect: Callable[[str, str | None], EngineClient]) -> int:
+    if not options.remote:
+        return LOOKS[options.verb](options, Here())
+    with connect(options.url, options.token) as engine:
+        return LOOKS[options.verb](options, There(engine))
 
 
 def _run_embedded(options: argparse.Namespace) -> None:

@@ -1,9 +1,11 @@
-"""Commands that look into snapshots here; no engine is needed.
+"""Commands that look into snapshots: here, or with --remote where the engine is.
 
 headwater savepoint show PATH            what it holds
 headwater savepoint verify PATH          reads every byte; exit code 1 when a file is damaged
 headwater savepoint diff LEFT RIGHT      row by row; exit code 1 when they differ
 headwater savepoint read PATH …          the rows of one state, all or those of a key or query
+
+With --remote it is the engine at --url that looks: within its own folders, and its limits.
 """
 
 from __future__ import annotations
@@ -15,21 +17,18 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from engine.checkpoint.difference import Difference, SplitDifference, difference
-from engine.checkpoint.reading import of_key, open_snapshot
-from engine.checkpoint.restore import load_manifest
+from engine.checkpoint.difference_report import Difference, SplitDifference
+from engine.checkpoint.plain_values import plain
+from engine.checkpoint.questions import StateQuestion
+from engine.cli.looks import Look
 from engine.cli.manifests import described, time_text
 from engine.cli.table import table
-from engine.errors import RestoreError
 from engine.operators.sources.source import SplitState
 
-TABLE = "state"
-"""What a query calls the rows."""
 
-
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace, look: Look) -> int:
     """Print what a snapshot holds."""
-    manifest = load_manifest(options.path)
+    manifest = look.manifest(options.path)
     if options.json:
         print(json.dumps(manifest.to_json(), indent=1))
     else:
@@ -37,47 +36,35 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def verify(options: argparse.Namespace) -> int:
-    """Read every file, and name each that is not as it was written."""
-    snapshot = open_snapshot(options.path)
-    files = [file for _, state in snapshot.states() for file in state.files]
-    problems = list(snapshot.problems())
-    for problem in problems:
+def verify(options: argparse.Namespace, look: Look) -> int:
+    """Have every file read, and name each that is not as it was written."""
+    found = look.verified(options.path)
+    for problem in found.problems:
         print(f"damaged: {problem}", file=sys.stderr)
-    size = sum(file.size_bytes for file in files)
-    good = len(files) - len(problems)
-    print(f"{good} of {len(files)} files are as they were written ({size:,} bytes in all)")
-    return 1 if problems else 0
+    good = found.files - len(found.problems)
+    size = f"{found.size_bytes:,} bytes in all"
+    print(f"{good} of {found.files} files are as they were written ({size})")
+    return 0 if found.is_whole else 1
 
 
-def diff(options: argparse.Namespace) -> int:
+def diff(options: argparse.Namespace, look: Look) -> int:
     """Print in which rows two snapshots differ."""
-    left, right = open_snapshot(options.left), open_snapshot(options.right)
-    found = difference(left, right, options.examples)
-    print(_json(found) if options.json else "\n".join(_differences(found)))
+    found = look.difference(options.left, options.right, options.examples)
+    if options.json:
+        print(json.dumps(found.to_json(), indent=1))
+    else:
+        print("\n".join(_differences(found)))
     return 0 if found.is_equal else 1
 
 
-def read(options: argparse.Namespace) -> int:
+def read(options: argparse.Namespace, look: Look) -> int:
     """Print rows of one state."""
-    snapshot = open_snapshot(options.path)
-    state = snapshot.state(options.operator, options.state)
-    rows = of_key(snapshot.scan(state), state, dict(options.key))
-    if options.sql is not None:
-        rows = _queried(rows, options.sql)
-    found = snapshot.collect(rows if options.limit is None else rows.head(options.limit + 1))
+    question = StateQuestion(
+        options.operator, options.state, dict(options.key), options.sql, options.limit
+    )
+    found = look.rows(options.path, question)
     _print_rows(found, options.limit, options.format)
     return 0
-
-
-def _queried(rows: pl.LazyFrame, sql: str) -> pl.LazyFrame:
-    try:
-        found = pl.SQLContext({TABLE: rows}).execute(sql)
-        found.collect_schema()
-    except pl.exceptions.PolarsError as error:
-        msg = f"query cannot be run: {error}: got {sql!r}; the rows are the table {TABLE!r}"
-        raise RestoreError(msg) from error
-    return found
 
 
 def _print_rows(rows: pl.DataFrame, limit: int | None, style: str) -> None:
@@ -106,7 +93,7 @@ def _differences(found: Difference) -> Iterator[str]:
         if state.reason:
             yield f"{state.uid}, {state.state}: {state.reason}"
         for example in state.examples:
-            yield f"{state.uid}, {state.state}: {json.dumps(example, default=str)}"
+            yield f"{state.uid}, {state.state}: {json.dumps(plain(example))}"
     if found.splits:
         yield ""
         yield table(("source", "split", "left", "right"), [_split(one) for one in found.splits])
@@ -121,30 +108,6 @@ def _place(state: SplitState | None) -> str:
         return "not there"
     end = ", finished" if state.finished else ""
     return f"{json.dumps(state.position)} at {time_text(state.watermark)}{end}"
-
-
-def _json(found: Difference) -> str:
-    value = {
-        "equal": found.is_equal,
-        "states": [
-            {
-                "operator": one.uid,
-                "state": one.state,
-                "equal": one.equal,
-                "changed": one.changed,
-                "only_left": one.only_left,
-                "only_right": one.only_right,
-                "reason": one.reason,
-                "examples": list(one.examples),
-            }
-            for one in found.states
-        ],
-        "splits": [
-            dict(zip(("operator", "split", "left", "right"), _split(split), strict=True))
-            for split in found.splits
-        ],
-    }
-    return json.dumps(value, indent=1, default=str)
 
 
 VERBS = {"show": show, "verify": verify, "diff": diff, "read": read}

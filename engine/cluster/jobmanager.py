@@ -72,6 +72,8 @@ class Options:
     token: str | None
     heartbeats: Heartbeats = EVERY_SECOND
     leave_lost: bool = False
+    snapshots: tuple[str, ...] = ()
+    """Other folders in which clients may look at snapshots."""
     environment: Mapping[str, str] | None = None
     """Of an embedded cluster: variables of its processes, which print where this one does."""
 
@@ -98,7 +100,13 @@ class JobManager:
             respawn=not options.leave_lost,
         )
         service = JobManagerService(
-            options.savepoints, self._store, self._fleet, artifacts, self.jobs, self._resources
+            options.savepoints,
+            self._store,
+            self._fleet,
+            artifacts,
+            self.jobs,
+            self._resources,
+            options.snapshots,
         )
         app = create_app(service, options.token)
         config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
@@ -232,6 +240,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME=VALUE",
         help="a setting of the cluster, e.g. heartbeat.timeout=10s",
     )
+    parser.add_argument(
+        "--snapshots",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="folder, or s3://…, in which clients may look at snapshots, besides the engine's own",
+    )
     parser.add_argument("--lifeline", action="store_true", help="die with the parent process")
     return parser.parse_args(argv)
 
@@ -258,6 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.environ.get("HEADWATER_ENGINE_TOKEN"),
             heartbeats_of(parse_settings(parsed.settings)),
             parsed.leave_lost,
+            tuple(parsed.snapshots),
         )
         with locked(home), listen(options.host, options.port) as listener:
             _publish(home, listener)

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 
 from engine.checkpoint.effects import SnapshotRequest
 from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.questions import StateQuestion, StateRows
 from engine.checkpoint.renames import renames_of
 from engine.checkpoint.restore import load_manifest
 from engine.checkpoint.stats import CheckpointHistory
-from engine.checkpoint.storage import open_folder
 from engine.clock import now_ms
 from engine.cluster import views
 from engine.cluster.artifacts import Artifacts
-from engine.cluster.background import Background
+from engine.cluster.disposal import Disposals
 from engine.cluster.failure_log import SHOWN
 from engine.cluster.fleet import Fleet
+from engine.cluster.inspections import Inspections
 from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
+from engine.cluster.places import Places
 from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.settings import SAVEPOINT_DIR, absolute, directory_of
 from engine.cluster.store import Store
 from engine.elements import AfterBarrier, SnapshotKind
-from engine.errors import HeadwaterError, RestoreError
 from engine.graph.plan import Plan
 from engine.rest.errors import Conflict, task_manager_not_found
 from engine.rest.model.checkpoints import CheckpointSettings
@@ -41,6 +42,7 @@ from engine.rest.model.requests import (
     StopRequest,
 )
 from engine.rest.model.resources import LocalResources
+from engine.rest.model.snapshots import InspectionStatus
 from engine.rest.model.statistics import StreamingStatistics
 from engine.version import VERSION
 
@@ -56,16 +58,23 @@ class JobManagerService:
         artifacts: Artifacts,
         jobs: Jobs,
         resources: LocalTaskManagers,
+        snapshots: Sequence[str] = (),
     ) -> None:
-        """`savepoints`: the folder of those that are asked for without another."""
+        """`savepoints`: the folder of those that are asked for without another.
+
+        `snapshots`: other folders in which clients may look for some.
+        """
         self._savepoints = savepoints
+        self._snapshots = snapshots
         self._store = store
         self._fleet = fleet
         self._artifacts = artifacts
         self._jobs = jobs
         self._resources = resources
         self._itself = psutil.Process()
-        self._disposals = Background()
+        self._places = Places(self._configured, self._recorded)
+        self._disposals = Disposals(jobs, self._places.place)
+        self._inspections = Inspections(self._places)
 
     # Reading.
 
@@ -242,7 +251,8 @@ class JobManagerService:
 
     async def savepoint(self, path: str) -> Manifest:
         """Read the manifest of a snapshot."""
-        return await asyncio.to_thread(load_manifest, absolute(path))
+        place = self._places.place(path)
+        return await asyncio.to_thread(load_manifest, place.url, place.open)
 
     async def preflight(self, request: PreflightRequest) -> Preflight:
         """Say what a start from a snapshot would restore."""
@@ -255,36 +265,45 @@ class JobManagerService:
 
     async def dispose_savepoint(self, path: str) -> str:
         """Begin to delete a savepoint's folder and return a trigger id."""
-        trigger_id, _ = self._jobs.operations.begin(What.DISPOSAL, None, None)
-        self._disposals.start(self._dispose(trigger_id, absolute(path)))
-        return trigger_id
+        return self._disposals.start(path)
 
     async def disposal_status(self, trigger_id: str) -> TriggerStatus:
         """Where a disposal stands."""
         return self._jobs.operations.status(trigger_id, "disposal", None)
 
-    async def _dispose(self, trigger_id: str, path: str) -> None:
-        try:
-            manifest = await asyncio.to_thread(load_manifest, path)
-            self._check_disposable(manifest, path)
-            await asyncio.to_thread(open_folder(path).delete)
-        except HeadwaterError as error:
-            self._jobs.operations.finish(trigger_id, failure=str(error))
-        else:
-            self._jobs.operations.finish(trigger_id)
+    async def verify_savepoint(self, path: str, trigger_id: str | None) -> str:
+        """Begin to read every byte of a snapshot and return a trigger id."""
+        return self._inspections.start("verification", [path], trigger_id)
 
-    def _check_disposable(self, manifest: Manifest, path: str) -> None:
-        """Refuse what the engine owns, and what a job would need to start again."""
-        if manifest.kind is not SnapshotKind.SAVEPOINT:
-            msg = (
-                f"folder {path} is a checkpoint: the engine deletes it; dispose of savepoints only"
-            )
-            raise RestoreError(msg)
+    async def verification(self, trigger_id: str) -> InspectionStatus:
+        """Where a verification stands."""
+        return self._inspections.status("verification", trigger_id)
+
+    async def compare_savepoints(
+        self, left: str, right: str, examples: int, trigger_id: str | None
+    ) -> str:
+        """Begin to compare two snapshots and return a trigger id."""
+        return self._inspections.start("comparison", [left, right], trigger_id, examples=examples)
+
+    async def comparison(self, trigger_id: str) -> InspectionStatus:
+        """Where a comparison stands."""
+        return self._inspections.status("comparison", trigger_id)
+
+    async def read_state(self, path: str, question: StateQuestion) -> StateRows:
+        """Rows of one state of a snapshot."""
+        return await self._inspections.read(path, question)
+
+    # Folders that clients may name.
+
+    def _configured(self) -> Iterator[str]:
+        yield str(self._savepoints)
+        yield from self._snapshots
         for master in self._jobs.masters:
-            needed = master.needed_snapshot
-            if needed is not None and open_folder(needed).url == open_folder(path).url:
-                msg = (
-                    f"savepoint {path} is needed by job {master.row.job_id}: it would restart from "
-                    "it; wait for its next checkpoint, or cancel the job"
-                )
-                raise RestoreError(msg)
+            yield master.snapshots.settings.config.directory.rpartition("/")[0]
+            yield directory_of(master.row.settings, SAVEPOINT_DIR, self._savepoints)
+
+    def _recorded(self) -> Iterator[str]:
+        for master in self._jobs.masters:
+            yield from self._store.snapshot_paths(master.row.job_id)
+            if master.row.restore_path is not None:
+                yield master.row.restore_path

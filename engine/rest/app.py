@@ -28,11 +28,22 @@ from engine.rest.routes import (
     jobs,
     resources,
     running,
+    snapshots,
     vertices,
 )
 from engine.rest.service import EngineService
 
-TOPICS = (cluster, jobs, vertices, checkpoints, artifacts, headwater, running, resources)
+TOPICS = (
+    cluster,
+    jobs,
+    vertices,
+    checkpoints,
+    artifacts,
+    headwater,
+    running,
+    resources,
+    snapshots,
+)
 
 
 def create_app(

@@ -18,6 +18,7 @@ from engine.rest.answers.checkpoints import (
     CheckpointList,
     OperationStatus,
     SubtaskPart,
+    trigger_id_of,
 )
 from engine.rest.answers.cluster import (
     Capabilities,
@@ -243,7 +244,7 @@ def trigger_savepoint(job_id: str, request: SavepointRequest) -> Call[str]:
         "formatType": "CANONICAL",
         "triggerId": request.trigger_id,
     }
-    return Call("POST", _job(job_id, "savepoints"), _trigger, body=body)
+    return Call("POST", _job(job_id, "savepoints"), trigger_id_of, body=body)
 
 
 def stop(job_id: str, request: StopRequest) -> Call[str]:
@@ -254,7 +255,7 @@ def stop(job_id: str, request: StopRequest) -> Call[str]:
         "formatType": "CANONICAL",
         "triggerId": request.trigger_id,
     }
-    return Call("POST", _job(job_id, "stop"), _trigger, body=body)
+    return Call("POST", _job(job_id, "stop"), trigger_id_of, body=body)
 
 
 def savepoint_status(job_id: str, trigger_id: str) -> Call[OperationStatus]:
@@ -265,7 +266,7 @@ def savepoint_status(job_id: str, trigger_id: str) -> Call[OperationStatus]:
 def trigger_checkpoint(job_id: str, trigger_id: str | None = None) -> Call[str]:
     """Begin a checkpoint now; the trigger id to poll."""
     body = {"checkpointType": "FULL", "triggerId": trigger_id}
-    return Call("POST", _job(job_id, "checkpoints"), _trigger, body=body)
+    return Call("POST", _job(job_id, "checkpoints"), trigger_id_of, body=body)
 
 
 def checkpoint_status(job_id: str, trigger_id: str) -> Call[OperationStatus]:
@@ -275,7 +276,7 @@ def checkpoint_status(job_id: str, trigger_id: str) -> Call[OperationStatus]:
 
 def dispose_savepoint(path: str) -> Call[str]:
     """Begin to delete a savepoint; the trigger id to poll."""
-    return Call("POST", "/savepoint-disposal", _trigger, body={"savepoint-path": path})
+    return Call("POST", "/savepoint-disposal", trigger_id_of, body={"savepoint-path": path})
 
 
 def disposal_status(trigger_id: str) -> Call[OperationStatus]:
@@ -365,10 +366,6 @@ def _allowance(allowed: bool | frozenset[str]) -> dict[str, object]:
         return {"allowNonRestoredState": allowed}
     # A Flink cluster knows nothing of single operators: it ignores the field, and refuses.
     return {"allowNonRestoredOperators": sorted(allowed)}
-
-
-def _trigger(body: Mapping[str, Any]) -> str:
-    return str(body["request-id"])
 
 
 def _nothing(_body: object) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from engine.errors import ExternalError
-from engine.rest import calls
+from engine.rest import calls, snapshot_calls
 from engine.rest.calls import Call
 from engine.rest.sentences import refusal
 
@@ -124,6 +124,11 @@ class Methods:
     disposal_status = Method(calls.disposal_status)
     savepoint = Method(calls.savepoint)
     preflight = Method(calls.preflight)
+    read_state = Method(snapshot_calls.read_state)
+    verify_savepoint = Method(snapshot_calls.verify_savepoint)
+    verification = Method(snapshot_calls.verification)
+    compare_savepoints = Method(snapshot_calls.compare_savepoints)
+    comparison = Method(snapshot_calls.comparison)
     artifacts = Method(calls.artifacts)
     upload = Method(calls.upload)
     delete_artifact = Method(calls.delete_artifact)

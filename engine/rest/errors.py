@@ -2,9 +2,12 @@
 
     RestError
      +-- BadRequest          400  malformed id, query, body or file name
+     +-- Forbidden           403  a path outside of the configured folders
      +-- NotFound            404  no such job, vertex, checkpoint, operation, artifact, task manager
      +-- Conflict            409  the job is in a state that does not allow it, or its id is taken
      +-- TooLarge            413  the body is over the limit
+     +-- TooCostly           422  it needs more time or memory than one request gets
+     +-- Unavailable         503  not now: too much is under way, or the job is restarting
 
 Other errors of the engine are rendered too: a UserError is 400, a StorageError 422 (the snapshot
 that was named cannot be used), anything else 500. The body is always {"errors": [sentence]}.
@@ -27,6 +30,12 @@ class BadRequest(RestError):
     status = 400
 
 
+class Forbidden(RestError):
+    """What the request names is out of bounds."""
+
+    status = 403
+
+
 class NotFound(RestError):
     """What the request names does not exist."""
 
@@ -43,6 +52,18 @@ class TooLarge(RestError):
     """The body is over the limit."""
 
     status = 413
+
+
+class TooCostly(RestError):
+    """What is asked for needs more time or memory than one request gets."""
+
+    status = 422
+
+
+class Unavailable(RestError):
+    """The request makes sense, but cannot be served now: ask again."""
+
+    status = 503
 
 
 def job_not_found(job_id: str) -> NotFound:

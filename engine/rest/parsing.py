@@ -79,11 +79,12 @@ class Body:
         """True or false; false when absent."""
         return bool(self._typed(name, bool, "true or false"))
 
-    def count(self, name: str) -> int | None:
-        """A whole number from 1, or None."""
+    def count(self, name: str, least: int = 1, most: int = MAX_INT) -> int | None:
+        """A whole number within limits, or None."""
         value = self._typed(name, int, "a whole number")
-        if value is not None and not 1 <= value <= MAX_INT:
-            msg = f"field {name} must be at least 1: got {value}"
+        if value is not None and not least <= value <= most:
+            limit = f"at least {least}" if value < least else f"at most {most}"
+            msg = f"field {name} must be {limit}: got {value}"
             raise BadRequest(msg)
         return value
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.questions import StateQuestion, StateRows
 from engine.checkpoint.stats import CheckpointHistory
 from engine.graph.plan import Plan
 from engine.rest.model.checkpoints import CheckpointSettings
@@ -30,6 +31,7 @@ from engine.rest.model.requests import (
     StopRequest,
 )
 from engine.rest.model.resources import LocalResources
+from engine.rest.model.snapshots import InspectionStatus
 from engine.rest.model.statistics import StreamingStatistics
 
 
@@ -138,7 +140,30 @@ class EngineService(Protocol):
     # Snapshots.
 
     async def savepoint(self, path: str) -> Manifest:
-        """Read the manifest of a snapshot. Raises RestoreError or StorageError."""
+        """Read the manifest of a snapshot. Raises Forbidden, RestoreError, StorageError."""
+
+    async def verify_savepoint(self, path: str, trigger_id: str | None) -> str:
+        """Begin to read every byte of a snapshot and return a trigger id.
+
+        Raises Forbidden, Unavailable; what is found later is in `verification`.
+        """
+
+    async def verification(self, trigger_id: str) -> InspectionStatus:
+        """Where a verification stands. Raises NotFound for an unknown trigger id."""
+
+    async def compare_savepoints(
+        self, left: str, right: str, examples: int, trigger_id: str | None
+    ) -> str:
+        """Begin to compare two snapshots and return a trigger id. Raises as `verify_savepoint`."""
+
+    async def comparison(self, trigger_id: str) -> InspectionStatus:
+        """Where a comparison stands. Raises NotFound for an unknown trigger id."""
+
+    async def read_state(self, path: str, question: StateQuestion) -> StateRows:
+        """Rows of one state of a snapshot.
+
+        Raises Forbidden, RestoreError, StorageError, TooCostly, Unavailable.
+        """
 
     async def preflight(self, request: PreflightRequest) -> Preflight:
         """Say what a start from a snapshot would restore; starts nothing. Raises as `run`."""

@@ -23,7 +23,7 @@ from engine.checkpoint.stats import (
     RestoredCheckpoint,
 )
 from engine.elements import AfterBarrier, SnapshotKind
-from engine.errors import Domain, RestoreError
+from engine.errors import Domain
 from engine.graph.plan import Plan
 from engine.rest.errors import (
     Conflict,
@@ -46,6 +46,7 @@ from engine.rest.model.requests import (
 from engine.rest.model.resources import LocalResources, LocalTaskManager
 from engine.rest.model.statistics import StreamingStatistics
 from engine.testing import fake_values as values
+from engine.testing.fake_snapshots import FakeSnapshots
 from engine.version import VERSION
 
 START_MS = 1_796_011_154_430
@@ -61,15 +62,15 @@ class _Operation:
     """The state that its job reaches with it."""
 
 
-class FakeService:
+class FakeService(FakeSnapshots):
     """Implements `EngineService`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.uploaded: dict[str, Artifact] = {}
         self.known: dict[str, JobDetails] = {}
         self.logs: dict[str, CheckpointLog] = {}
         self.histories: dict[str, FailureHistory] = {}
-        self.manifests: dict[str, Manifest] = {}
         self.requests: list[RunRequest] = []
         """Every accepted run, for tests that look at what arrived."""
         self._operations: dict[str, _Operation] = {}
@@ -251,13 +252,6 @@ class FakeService:
         self._leave_lost = wish
 
     # Snapshots.
-
-    async def savepoint(self, path: str) -> Manifest:
-        """The manifest of a savepoint that was taken here."""
-        if path not in self.manifests:
-            msg = f"snapshot is not there: no folder {path}; check the path"
-            raise RestoreError(msg)
-        return self.manifests[path]
 
     async def preflight(self, request: PreflightRequest) -> Preflight:
         """The real check on the manifest and the plan."""

@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 
 from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.storage import open_folder
+from engine.checkpoint.verification import verify
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import StopRequest
@@ -56,7 +57,7 @@ def test_kills_a_stop_and_a_rescale_change_nothing(
         bench.await_status(job, JobStatus.RUNNING)
         stopped = bench.await_savepoint(job, client.stop(job, StopRequest()))
         assert stopped.startswith(f"{store}/savepoints/")
-        assert list(open_snapshot(stopped).problems()) == []
+        assert verify(open_snapshot(stopped)).is_whole
         assert not (cluster.home / "checkpoints" / job).exists()
         assert bench.await_end(bench.submit(3, savepoint=stopped)) is JobStatus.FINISHED
         assert SECRET not in cluster.log

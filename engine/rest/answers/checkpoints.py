@@ -195,6 +195,11 @@ class OperationStatus:
         )
 
 
+def trigger_id_of(body: JsonObject) -> str:
+    """Read the answer to a command that goes on: the id to poll."""
+    return str(body["request-id"])
+
+
 def _restored(body: JsonObject | None) -> RestoredCheckpoint | None:
     if body is None:
         return None

@@ -9,6 +9,8 @@ from engine.checkpoint.compatibility import RestoreRow
 from engine.checkpoint.manifest import Manifest, time_json
 from engine.elements import Micros
 from engine.rest.model.operations import JobProgress, Preflight, SourceProgress
+from engine.rest.model.snapshots import InspectionStatus
+from engine.rest.render.failures import COMPLETED, IN_PROGRESS, throwable
 from engine.rest.render.plan import engine_plan
 
 
@@ -38,6 +40,18 @@ def preflight(path: str, checked: Preflight) -> dict[str, object]:
         "savepoint": savepoint(path, checked.manifest),
         "plan": engine_plan(checked.plan),
     }
+
+
+def inspection(status: InspectionStatus) -> dict[str, object]:
+    """The answer to a poll of a verification or a comparison: as that of a savepoint."""
+    body: dict[str, object] = {"progress": {"done": status.done, "total": status.total}}
+    if not status.finished:
+        return {"status": IN_PROGRESS, "operation": None, **body}
+    if status.failure is not None:
+        body["operation"] = {"failure-cause": throwable(status.failure)}
+    else:
+        body["operation"] = dict(status.result or {})
+    return {"status": COMPLETED, **body}
 
 
 def _row(row: RestoreRow) -> dict[str, object]:

@@ -47,6 +47,7 @@ def engine(layout: Layout, port: int) -> Program:
         *python("-m", "engine.cluster.jobmanager"),
         *("--home", str(layout.home / "engine")),
         *("--runtime-dir", str(layout.runtime)),
+        *("--snapshots", str(layout.home / "savepoints")),
         *("--host", HOST, "--port", str(port)),
         *("--task-managers", "2", "--slots", "4"),
     ]

@@ -10,64 +10,16 @@ import polars as pl
 import pytest
 
 from engine.checkpoint import difference as differences
-from engine.checkpoint.difference import Difference, StateDifference, difference
-from engine.checkpoint.manifest import Manifest, OperatorEntry
+from engine.checkpoint.difference import difference
+from engine.checkpoint.difference_report import Difference, StateDifference
 from engine.checkpoint.reading import of_key, open_snapshot
-from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import write_manifest, write_snapshot
+from engine.checkpoint.verification import verify
 from engine.cli import main
-from engine.elements import KEY_GROUP, Barrier, Micros, SnapshotKind
+from engine.elements import KEY_GROUP
 from engine.errors import RestoreError, SnapshotCorrupt
-from engine.graph.jobgraph import TaskId
-from engine.keygroups import range_of
-from engine.operators.sources.source import SplitState
-from engine.state.contract import FrozenState, StateDescriptor, StateKind
+from engine.state.contract import StateDescriptor, StateKind
 from engine.state.schema import table_schema
-
-COUNTS = StateDescriptor("counts", StateKind.VALUE, {"k": pl.String()}, {"n": pl.Int64()})
-PAGES = StateDescriptor(
-    "pages", StateKind.MAP, {"k": pl.String()}, {"map_key": pl.String(), "value": pl.Int64()}
-)
-WAITING = StateDescriptor(
-    "waiting", StateKind.ROWS, {"k": pl.String()}, {"event_time": pl.Int64(), "n": pl.Int64()}
-)
-HELD = StateDescriptor("held", StateKind.HELD, WAITING.keys, WAITING.values)
-PANES = StateDescriptor(
-    "panes", StateKind.FRAMES, {"k": pl.String()}, {"row.index": pl.Int64(), "n": pl.Int64()}
-)
-
-
-class Frozen(FrozenState):
-    """Rows as they were."""
-
-    def __init__(self, descriptor: StateDescriptor, rows: list[tuple[object, ...]]) -> None:
-        self.descriptor = descriptor
-        self._rows = rows
-
-    def table(self) -> pl.DataFrame:
-        return pl.DataFrame(self._rows, schema=table_schema(self.descriptor), orient="row")
-
-
-def save(path: Path, *states: Frozen, split: int = 1) -> str:
-    """Write a savepoint of one operator with some states."""
-    folder, groups = open_folder(str(path)), range_of(0, 1, 128)
-    operator = OperatorSnapshot(
-        "count", Micros(5), groups, states, {"a": SplitState({"row": split}, Micros(5))}
-    )
-    barrier = Barrier(1, SnapshotKind.SAVEPOINT, folder=str(path))
-    snapshot = TaskSnapshot(TaskId("v", 0), barrier, (operator,), Micros(0), Micros(0))
-    part = write_snapshot(snapshot, folder).operators[0]
-    entry = OperatorEntry("count", "count", "v", 1, 128, part.watermark, part.states, part.splits)
-    manifest = Manifest(
-        "f" * 32, "job", "hash", 1, SnapshotKind.SAVEPOINT, 0, "1", operators=(entry,)
-    )
-    write_manifest(manifest, folder)
-    return str(path)
-
-
-def counts(*rows: tuple[str, int | None]) -> Frozen:
-    return Frozen(COUNTS, [(index, *row) for index, row in enumerate(rows)])
+from snapshot_folders import COUNTS, HELD, PAGES, PANES, WAITING, Frozen, counts, save
 
 
 def compare(left: str, right: str) -> Difference:
@@ -109,7 +61,7 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[20] ^= 1
     file.write_bytes(content)
-    (problem,) = open_snapshot(path).problems()
+    (problem,) = verify(open_snapshot(path)).problems
     assert file.name in problem
     assert "is altered" in problem
 
@@ -221,6 +173,11 @@ def test_read_prints_rows_of_a_key_or_a_query(
         (["--key", "who=bob"], "state 'counts' has no key column 'who': its key is k"),
         (["--sql", "select nothing from state"], "query cannot be run: "),
         (["--sql", "select 1 from elsewhere"], "the rows are the table 'state'"),
+        (["--sql", "select cast(k as int) from state"], "query cannot be run: conversion from"),
+        (
+            ["--sql", "select * from READ_CSV ('/etc/passwd')"],
+            "query may read the table 'state' and no files: got READ_CSV (…; leave it out",
+        ),
     ],
 )
 def test_a_wrong_question_is_answered_in_one_sentence(

@@ -15,6 +15,7 @@ from engine.checkpoint.manifest import Manifest
 from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest, read_restore
 from engine.checkpoint.snapshot import RestoredOperator
+from engine.checkpoint.verification import verify
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME
 from engine.errors import SnapshotCorrupt
 from engine.graph.jobgraph import TaskId
@@ -151,7 +152,7 @@ def test_a_damaged_state_file_is_found_and_named(
     damage(tmp_path / name)
     with pytest.raises(SnapshotCorrupt, match=f"snapshot file {name} in .* {problem}"):
         counts(restored(manifest, tmp_path, make_plan(1))[TaskId("b", 0)]["count"])
-    (told,) = open_snapshot(str(tmp_path)).problems()
+    (told,) = verify(open_snapshot(str(tmp_path))).problems
     assert name in told
     assert problem in told
 

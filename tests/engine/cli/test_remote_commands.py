@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from engine.cli import main, remote
+from engine.cli import looks, main, remote
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
@@ -236,3 +236,24 @@ def test_the_servers_are_commands_too(server: str, capsys: pytest.CaptureFixture
         main([server, "--help"])
     assert ended.value.code == 0
     assert f"usage: headwater {server}" in capsys.readouterr().out
+
+
+def test_an_engine_looks_into_snapshots_when_asked_to(
+    headwater: Headwater,
+    job: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(looks, "POLL_S", 0.0)
+    headwater("savepoint", "flights", "file:///data/svpt")
+    path = capsys.readouterr().out.splitlines()[-1]
+    assert headwater("savepoint", "show", path, "--remote") == 0
+    assert "daily" in capsys.readouterr().out
+    assert headwater("savepoint", "verify", path, "--remote") == 0
+    assert "files are as they were written" in capsys.readouterr().out
+    assert headwater("savepoint", "diff", path, path, "--remote") == 0
+    assert capsys.readouterr().out == "the two hold the same\n"
+    assert headwater("savepoint", "verify", "/none", "--remote") == 1
+    assert capsys.readouterr().err == (
+        "headwater: snapshot is not there: no folder /none; check the path\n"
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from engine.checkpoint.stats import CheckpointStatus
 from engine.elements import Micros
-from engine.rest import calls
+from engine.rest import calls, snapshot_calls
 from engine.rest.app import create_app
 from engine.rest.client import (
     AsyncEngineClient,
@@ -64,8 +64,9 @@ def flink(name: str) -> httpx.MockTransport:
 def test_both_clients_have_every_request_as_a_method() -> None:
     requests = {
         name
-        for name, function in inspect.getmembers(calls, inspect.isfunction)
-        if function.__module__ == calls.__name__ and not name.startswith("_")
+        for module in (calls, snapshot_calls)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
     }
     for kind in (EngineClient, AsyncEngineClient):
         methods = {name for name in dir(kind) if not name.startswith("_")} - {"send", "close"}

@@ -1,0 +1,46 @@
+"""The folder of a snapshot that somebody else has named: read, and never left.
+
+    ConfinedFolder(path, root)  every file is the one that lies under root, links followed
+
+Errors   SnapshotCorrupt for a file that a link places elsewhere.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO
+
+from engine.checkpoint.folder import checked
+from engine.checkpoint.local_folder import LocalFolder
+from engine.errors import SnapshotCorrupt
+
+
+class ConfinedFolder(LocalFolder):
+    """A local folder of which only files below a root can be read."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        super().__init__(path)
+        self._root = root.resolve()
+
+    def open(self, name: str) -> IO[bytes] | None:
+        """Open a file to be read; None if there is none."""
+        self._check(name)
+        return super().open(name)
+
+    def scannable(self, name: str) -> str | IO[bytes]:
+        """An open file: who reads it needs no right to open any."""
+        return self.open(name) or super().scannable(name)
+
+    def size(self, name: str) -> int | None:
+        """Return the size of a file, None if there is none."""
+        self._check(name)
+        return super().size(name)
+
+    def _check(self, name: str) -> None:
+        path = self._path / checked(name, self.url)
+        if not path.resolve().is_relative_to(self._root):
+            msg = (
+                f"snapshot file {name} in {self.url} is a link that leads out of {self._root}; "
+                "put a copy in its place"
+            )
+            raise SnapshotCorrupt(msg)

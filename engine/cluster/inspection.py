@@ -1,0 +1,98 @@
+"""A look into snapshots, in a process of its own: it may be slow and may need much memory.
+
+    stdin    {"what": …, "places": [[url, root], …], …}      one line; its end is the parent's
+    stdout   {"done": …, "total": …}                         a line each, as it goes on
+             {"result": …} or {"error": {"name", "message"}}
+
+    verification   every byte of the first place      ─▶ Verification
+    comparison     the first place with the second    ─▶ Difference
+    read           rows of one state, after a query   ─▶ StateRows
+
+Errors   the caller limits time and memory. A query cannot reach files or the network: the files
+         of the state are open by then, and the right to open more is given away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from engine.checkpoint.difference import difference
+from engine.checkpoint.questions import StateQuestion, StateRows, collected, query_of
+from engine.checkpoint.reading import Snapshot, open_snapshot
+from engine.checkpoint.verification import verify
+from engine.cluster.places import Place
+from engine.errors import HeadwaterError, RestoreError
+from engine.rest.model.snapshots import MAX_ANSWER_BYTES
+from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
+
+NICE = 10
+"""Rows that flow come first."""
+
+
+def main() -> int:
+    """Do one look and print what was found, or why not."""
+    follow_in_death()
+    orders = read_orders()
+    if orders is None:
+        return 1
+    watch_parent()
+    os.nice(NICE)
+    try:
+        result = look(json.loads(orders))
+    except HeadwaterError as error:
+        _say({"error": {"name": type(error).__name__, "message": str(error)}})
+        return 1
+    _say({"result": result})
+    return 0
+
+
+def look(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is asked for, as JSON. Raises RestoreError, SnapshotCorrupt, StorageError."""
+    snapshots = [_open(Place(url, root)) for url, root in request["places"]]
+    match request["what"]:
+        case "verification":
+            return verify(snapshots[0], _progress).to_json()
+        case "comparison":
+            left, right = snapshots
+            return difference(left, right, int(request["examples"]), _progress).to_json()
+        case _:
+            return _read(snapshots[0], StateQuestion(**request["question"]))
+
+
+def _open(place: Place) -> Snapshot:
+    return open_snapshot(place.url, place.open)
+
+
+def _read(snapshot: Snapshot, question: StateQuestion) -> Mapping[str, Any]:
+    rows = query_of(snapshot, question)
+    if question.sql is not None:
+        # Once, so that whatever Polars opens for itself is open before nothing more can be.
+        snapshot.collect(rows.head(1))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    found = StateRows.of(collected(snapshot, rows, question), question.limit).to_json()
+    size = len(json.dumps(found))
+    if size > MAX_ANSWER_BYTES:
+        msg = (
+            f"rows are too large for one answer: {size:,} bytes, at most {MAX_ANSWER_BYTES:,}; "
+            "ask for fewer rows or columns"
+        )
+        raise RestoreError(msg)
+    return found
+
+
+def _progress(done: int, total: int) -> None:
+    _say({"done": done, "total": total})
+
+
+def _say(line: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Paths that clients name stay within the configured folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoint.reading import open_snapshot
+from engine.checkpoint.verification import verify
+from engine.cluster.places import Places
+from engine.errors import SnapshotCorrupt
+from engine.rest.errors import Forbidden
+from snapshot_folders import counts, save
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "savepoints"
+    folder.mkdir()
+    return folder
+
+
+def places(root: Path, *recorded: str) -> Places:
+    return Places(lambda: [str(root), "s3://bucket/saved"], lambda: recorded)
+
+
+def test_a_snapshot_below_a_configured_folder_is_read(root: Path) -> None:
+    path = save(root / "a" / "s", counts(("ann", 1)))
+    place = places(root).place(path)
+    assert verify(open_snapshot(place.url, place.open)).is_whole
+    assert places(root).place(f"file://{path}").url == path
+    assert places(root).place("s3://bucket/saved/x").url == "s3://bucket/saved/x"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "/etc",
+        "{root}/../secret",
+        "file://{root}/../secret",
+        "{root}-2/s",
+        "s3://bucket/saved/../x",
+        "s3://bucket/saved-2/x",
+        "s3://other/saved/x",
+        "{root}/link/s",
+    ],
+)
+def test_a_path_that_leads_out_is_refused(given: str, root: Path) -> None:
+    (root / "link").symlink_to(root.parent)
+    with pytest.raises(Forbidden, match="lies outside of the folders that this engine shows"):
+        places(root).place(given.format(root=root))
+
+
+def test_what_the_engine_wrote_elsewhere_can_be_looked_at(root: Path, tmp_path: Path) -> None:
+    path = save(tmp_path / "mine" / "s", counts(("ann", 1)))
+    place = places(root, path).place(path)
+    assert verify(open_snapshot(place.url, place.open)).is_whole
+    with pytest.raises(Forbidden):
+        places(root, path).place(str(tmp_path / "mine"))
+
+
+def test_a_file_that_is_a_link_to_elsewhere_is_not_read(root: Path, tmp_path: Path) -> None:
+    path = Path(save(root / "s", counts(("ann", 1))))
+    file = next(path.glob("*/counts*.parquet"))
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    place = places(root).place(str(path))
+    (problem,) = verify(open_snapshot(place.url, place.open)).problems
+    assert "is a link that leads out of" in problem
+    (path / "_metadata").unlink()
+    (path / "_metadata").symlink_to("/etc/passwd")
+    with pytest.raises(SnapshotCorrupt, match="is a link that leads out of"):
+        open_snapshot(place.url, place.open)
