@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("cancel", help="end a job without a savepoint").add_argument(
         "job", help=JOB
     )
+    _add_limit(commands.add_parser("limit", help="how fast the sources of a job may read"))
     _add_preflight(
         commands.add_parser("preflight", help="what a job file would restore; runs no job")
     )
@@ -143,6 +144,17 @@ def _add_stop(stop: argparse.ArgumentParser) -> None:
     stop.add_argument("-p", "--savepoint-path", metavar="DIR", help="folder that will hold it")
 
 
+def _add_limit(limit: argparse.ArgumentParser) -> None:
+    limit.add_argument("job", help=JOB)
+    limit.add_argument(
+        "rate",
+        nargs="?",
+        type=_rate,
+        help="rows per second of each source; 0 pauses, none takes the limit away",
+    )
+    limit.add_argument("--source", metavar="UID", help="only this source")
+
+
 def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("file", help="job file; its own arguments follow --")
     _add_program(plan)
@@ -220,6 +232,16 @@ def _positive(text: str) -> int:
         msg = f"must be a whole number from 1: got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
+
+
+def _rate(text: str) -> float | str:
+    if text == "none":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        msg = f"must be a number of rows per second, or none: got {text!r}"
+        raise argparse.ArgumentTypeError(msg) from None
 
 
 def _count(text: str) -> int:

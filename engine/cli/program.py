@@ -36,6 +36,7 @@ REMOTE = {
     "savepoint": remote.savepoint,
     "stop": remote.stop,
     "cancel": remote.cancel,
+    "limit": remote.limit,
 }
 
 

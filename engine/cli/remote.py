@@ -141,6 +141,21 @@ def cancel(options: argparse.Namespace, target: Target) -> None:
     print(f"job {job.id} ({job.name}) is being cancelled")
 
 
+def limit(options: argparse.Namespace, target: Target) -> None:
+    """Change how fast sources may read, and print what holds from now on."""
+    job, engine = target.job(options.job), target.engine
+    if options.rate is None:
+        limits = engine.read_limits(job.id)
+    else:
+        rate = None if options.rate == "none" else options.rate
+        limits = engine.limit_reading(job.id, rate, options.source)
+    rows = [
+        (one.uid, "none" if one.rows_per_second is None else f"{one.rows_per_second:g}")
+        for one in limits
+    ]
+    print(table(("source", "rows per second"), rows))
+
+
 def _content(file: Path) -> bytes:
     try:
         return file.read_bytes()

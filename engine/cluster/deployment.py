@@ -24,6 +24,7 @@ from engine.cluster.artifacts import graph_file
 from engine.cluster.attempt import Attempt
 from engine.cluster.control_server import Peer
 from engine.cluster.fleet import Fleet
+from engine.cluster.read_limits import ReadLimits
 from engine.cluster.store import JobRow, ProcessRow, Store
 from engine.elements import Micros, SnapshotKind
 from engine.errors import HeadwaterError
@@ -79,12 +80,14 @@ class Deployment:
         plan: Plan,
         around: Surroundings,
         listener: DeploymentListener,
+        limits: ReadLimits,
     ) -> None:
         self.attempt = attempt
         self._row = row
         self._plan = plan
         self._around = around
         self._listener = listener
+        self._limits = limits
         self._restores: Restores = {}
         self._groups = WatermarkGroups(plan.vertices)
         self._over = False
@@ -160,6 +163,8 @@ class Deployment:
             if task.subtask == slot
         }
         peer.send(control.Prepare(restores))
+        for limit in self._limits.messages(self.attempt):
+            peer.send(limit)
 
     def on_worker_message(self, slot: int, message: control.Message) -> None:
         """Sort what a worker says."""
@@ -216,6 +221,12 @@ class Deployment:
     def _note_end_of_input(self, message: control.Message) -> None:
         if isinstance(message, control.EndOfInputReached):
             self.attempt.tasks[TaskId(message.vertex, message.subtask)].input_ended = True
+            self.send_limits()
+
+    def send_limits(self) -> None:
+        """Tell every worker how fast sources may read."""
+        for limit in self._limits.messages(self.attempt):
+            self.attempt.send(limit)
 
     def _on_finished(self, task: TaskId) -> None:
         self.attempt.tasks[task].move(TaskStatus.FINISHED, now_ms())

@@ -17,6 +17,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 
 from engine.checkpoint.coordinator import tasks_of
 from engine.checkpoint.effects import Operation, SnapshotRequest
@@ -27,6 +28,7 @@ from engine.cluster.background import Background, say_loudly
 from engine.cluster.deployment import Deployment, Surroundings
 from engine.cluster.failure_log import FailureLog
 from engine.cluster.job import JobLife
+from engine.cluster.read_limits import READ_LIMIT, ReadLimits, setting_of
 from engine.cluster.restart import GiveUp, Restart, RestartPolicy
 from engine.cluster.scheduler import Shortage
 from engine.cluster.snapshots import JobSnapshots, SnapshotSettings
@@ -61,6 +63,7 @@ class JobMaster:
             row.job_id, plan, settings, around.store, self, row.next_checkpoint_id
         )
         self.statistics = JobStatistics(plan)
+        self.read_limits = ReadLimits(plan, row.settings)
         self.attempt: Attempt | None = None
         """The present one, or the last one."""
         self.waiting_for: str | None = None
@@ -132,6 +135,15 @@ class JobMaster:
         if self.life.status.terminal:
             self.snapshots.give_up(f"the job is {self.life.status}")
 
+    def limit_reading(self, uid: str | None, rate: float | None) -> None:
+        """Change how fast a source, or each, may read. Raises ConfigError, StorageError."""
+        rates = self.read_limits.changed(uid, rate)
+        settings = {**self.row.settings, READ_LIMIT: setting_of(rates)}
+        self._around.store.set_settings(self.row.job_id, settings)
+        self.row, self.read_limits.rates = replace(self.row, settings=settings), rates
+        if self._deployment is not None:
+            self._deployment.send_limits()
+
     # Attempts.
 
     def on_slots(self) -> None:
@@ -155,7 +167,9 @@ class JobMaster:
         point = attempt.restored_from
         folder = self.row.restore_path if point is None else point.path
         store.add_attempt(self.row.job_id, attempt.id, attempt.number, now_ms(), folder)
-        self._deployment = Deployment(attempt, self.row, self.plan, self._around, self)
+        self._deployment = Deployment(
+            attempt, self.row, self.plan, self._around, self, self.read_limits
+        )
         self._work.start(self._deployment.begin(folder))
 
     def send(self, message: control.Message) -> None:

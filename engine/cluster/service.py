@@ -24,6 +24,7 @@ from engine.cluster.inspections import Inspections
 from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
 from engine.cluster.places import Places
+from engine.cluster.read_limits import check_rate
 from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.settings import SAVEPOINT_DIR, absolute, directory_of
 from engine.cluster.store import Store
@@ -43,6 +44,7 @@ from engine.rest.model.requests import (
 )
 from engine.rest.model.resources import LocalResources
 from engine.rest.model.snapshots import InspectionStatus
+from engine.rest.model.sources import SourceLimit
 from engine.rest.model.statistics import StreamingStatistics
 from engine.version import VERSION
 
@@ -246,6 +248,23 @@ class JobManagerService:
     async def leave_lost_task_managers(self, wish: bool) -> None:
         """Whether those that are lost stay so."""
         self._resources.leave_lost(wish)
+
+    async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
+        """How fast each source may read."""
+        return self._jobs.find(job_id).read_limits.limits()
+
+    async def limit_reading(
+        self, job_id: str, source: str | None, rows_per_second: float | None
+    ) -> Sequence[SourceLimit]:
+        """Change how fast a source, or each, may read."""
+        master = self._jobs.find(job_id)
+        if master.life.status.terminal:
+            msg = f"read limit of job {job_id} cannot be changed: the job is {master.life.status}"
+            raise Conflict(msg)
+        if rows_per_second is not None:
+            check_rate(rows_per_second, rows_per_second)
+        master.limit_reading(source, rows_per_second)
+        return master.read_limits.limits()
 
     # Snapshots.
 

@@ -6,6 +6,7 @@ execution.checkpointing.dir                              HOME/checkpoints; a pat
 execution.checkpointing.savepoint-dir                    HOME/savepoints; a path, s3://…
 execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
+headwater.read-limit                                     none; rows/s, see read_limits.py
 headwater.restore.renames                                none; old=new; old=new, see renames.py
 restart-strategy.*                                       see restart_settings.py
 """

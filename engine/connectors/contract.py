@@ -31,6 +31,7 @@ class Polled:
     `pending_rows` is how many more rows could be read at once, None when unknown. `skipped` counts
     records that were left out because they cannot be read. `ready_at` is when the first row of
     `frame` could have been read (processing time, µs; None when unknown): for statistics.
+    `rows_read` is how many rows of the split were read, when `frame` does not have them all.
     """
 
     frame: pl.DataFrame | None = None
@@ -39,6 +40,14 @@ class Polled:
     pending_rows: int | None = None
     skipped: int = 0
     ready_at: Micros | None = None
+    rows_read: int | None = None
+
+    @property
+    def read(self) -> int:
+        """How many records of the split were read: what a limit of reading counts."""
+        if self.rows_read is not None:
+            return self.rows_read + self.skipped
+        return (0 if self.frame is None else self.frame.height) + self.skipped
 
 
 class SplitReader(ABC):

@@ -37,7 +37,6 @@ from engine.rest.answers.jobs import (
     SubtaskSummary,
 )
 from engine.rest.answers.snapshots import PreflightReport, Progress, SavepointSummary
-from engine.rest.answers.statistics import Statistics
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import (
     PreflightRequest,
@@ -167,12 +166,6 @@ def job_settings(job_id: str) -> Call[dict[str, object]]:
 def progress(job_id: str) -> Call[Progress]:
     """How far a job is in event time; only our engine."""
     return Call("GET", f"/headwater{_job(job_id, 'progress')}", Progress.of)
-
-
-def statistics(job_id: str, window_s: int = 300, step_s: int = 1) -> Call[Statistics]:
-    """What source batches came to in the last `window_s` seconds, by step; only our engine."""
-    query = {"window": str(window_s), "step": str(step_s)}
-    return Call("GET", f"/headwater{_job(job_id, 'statistics')}", Statistics.of, query)
 
 
 def engine_plan(job_id: str) -> Call[dict[str, Any]]:

@@ -23,7 +23,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from engine.errors import ExternalError
-from engine.rest import calls, snapshot_calls
+from engine.rest import calls, running_calls, snapshot_calls
 from engine.rest.calls import Call
 from engine.rest.sentences import refusal
 
@@ -104,7 +104,9 @@ class Methods:
     job_metrics = Method(calls.job_metrics)
     job_settings = Method(calls.job_settings)
     progress = Method(calls.progress)
-    statistics = Method(calls.statistics)
+    statistics = Method(running_calls.statistics)
+    read_limits = Method(running_calls.read_limits)
+    limit_reading = Method(running_calls.limit_reading)
     engine_plan = Method(calls.engine_plan)
     subtasks = Method(calls.subtasks)
     vertex_metrics = Method(calls.vertex_metrics)

@@ -88,6 +88,11 @@ class Body:
             raise BadRequest(msg)
         return value
 
+    def number(self, name: str) -> float | None:
+        """A number, or None."""
+        value = self.fields.get(name)
+        return self._typed(name, float if isinstance(value, float) else int, "a number")
+
     def hex_id(self, name: str) -> str | None:
         """An id of 32 hex digits, or None."""
         value = self.text(name)

@@ -32,6 +32,7 @@ from engine.rest.model.requests import (
 )
 from engine.rest.model.resources import LocalResources
 from engine.rest.model.snapshots import InspectionStatus
+from engine.rest.model.sources import SourceLimit
 from engine.rest.model.statistics import StreamingStatistics
 
 
@@ -136,6 +137,17 @@ class EngineService(Protocol):
 
     async def leave_lost_task_managers(self, wish: bool) -> None:
         """Whether those that are lost stay so, instead of being started again."""
+
+    async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
+        """How fast each source may read."""
+
+    async def limit_reading(
+        self, job_id: str, source: str | None, rows_per_second: float | None
+    ) -> Sequence[SourceLimit]:
+        """Change how fast a source (by uid), or each, may read, for good; None: as it can.
+
+        Raises Conflict when the job has ended, ConfigError for an unknown source.
+        """
 
     # Snapshots.
 

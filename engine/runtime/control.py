@@ -5,7 +5,8 @@
     worker ──────── WorkerHello, WorkerReady, Acknowledged, Declined,
                     SourceProgress, EndOfInputReached, TaskFinished, Metrics,
                     Failed ────────────────────────────────────────────────────▶ job manager
-    worker ◀─────── Prepare, Run, Trigger, Completed, Aborted, Align, Stop ───── job manager
+    worker ◀─────── Prepare, Run, Trigger, Completed, Aborted, Align, ReadLimit,
+                    Stop ─────────────────────────────────────────────────────── job manager
 
 Shapes   one JSON object per line over a Unix socket: {"type": "Trigger", "checkpoint_id": 7, …}.
 Order    a new task manager has no workers: whoever loses the job manager ends its workers first.
@@ -198,6 +199,17 @@ class Align:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadLimit:
+    """Subtasks of a source: read at most so many rows a second, all together."""
+
+    vertex: str
+    rows_per_second: float | None
+    """None: no limit; 0: nothing."""
+    reading: int
+    """How many of them have not read all their input."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfInputReached:
     """A subtask has read all its input, and still takes part in snapshots."""
 
@@ -261,6 +273,7 @@ Message = (
     | Aborted
     | SourceProgress
     | Align
+    | ReadLimit
     | EndOfInputReached
     | TaskFinished
     | Metrics
@@ -273,7 +286,8 @@ _TYPES: Mapping[str, type[Message]] = {
     for kind in (
         TaskManagerHello, Welcome, Heartbeat, StartWorker, WorkerStarted, WorkerExited, KillWorkers,
         WorkerHello, Prepare, WorkerReady, Run, Trigger, Acknowledged, Declined, Completed,
-        Aborted, SourceProgress, Align, EndOfInputReached, TaskFinished, Metrics, Failed, Stop,
+        Aborted, SourceProgress, Align, ReadLimit, EndOfInputReached, TaskFinished, Metrics,
+        Failed, Stop,
     )
 }  # fmt: skip
 

@@ -190,6 +190,13 @@ class Task:
         """
         return self._running_source().align(lowest)
 
+    def limit(self, rate: float | None, reading: int, now: Micros) -> None:
+        """Read at most `rate` rows a second with all of the `reading` subtasks that still read.
+
+        Only reading waits for it: the output is the same, whenever this is called.
+        """
+        self._running_source().limit(rate, reading, now)
+
     def answer(self, answers: Iterable[Answer], now: Micros) -> None:
         """Take what came of requests. At any time; also while the outbox is not empty."""
         self._chain.now = now

@@ -122,6 +122,10 @@ class Worker:
                     for subtask in self._subtasks.values():
                         if subtask.spec.watermark_group == group:
                             subtask.align(Micros(lowest))
+                case control.ReadLimit(vertex, rate, reading):
+                    for task, subtask in self._subtasks.items():
+                        if task.vertex == vertex:
+                            subtask.limit(rate, reading)
                 case control.Completed(checkpoint_id):
                     for subtask in self._subtasks.values():
                         subtask.complete(checkpoint_id)

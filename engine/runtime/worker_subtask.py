@@ -118,6 +118,15 @@ class Subtask:
         if task is not None:
             self.mailbox.post(lambda: self._on_aligned(task, lowest))
 
+    def limit(self, rate: float | None, reading: int) -> None:
+        """Have a source read at most so many rows a second, with its peers. Any thread."""
+        self.mailbox.post(lambda: self._on_limited(rate, reading))
+
+    def _on_limited(self, rate: float | None, reading: int) -> None:
+        if self._task is not None:
+            self._task.limit(rate, reading, now_micros())
+            self._poll_at = MIN_TIME
+
     def _on_aligned(self, task: Task, lowest: Micros) -> None:
         if task.align(lowest):
             self._poll_at = MIN_TIME

@@ -23,6 +23,7 @@ KNOWN = frozenset(
         "execution.checkpointing.savepoint-dir",
         "execution.checkpointing.timeout",
         "execution.checkpointing.tolerable-failed-checkpoints",
+        "headwater.read-limit",
         "headwater.restore.renames",
         "headwater.sinks.shadow",
         "restart-strategy",

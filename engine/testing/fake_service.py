@@ -23,7 +23,7 @@ from engine.checkpoint.stats import (
     RestoredCheckpoint,
 )
 from engine.elements import AfterBarrier, SnapshotKind
-from engine.errors import Domain
+from engine.errors import ConfigError, Domain
 from engine.graph.plan import Plan
 from engine.rest.errors import (
     Conflict,
@@ -44,6 +44,7 @@ from engine.rest.model.requests import (
     StopRequest,
 )
 from engine.rest.model.resources import LocalResources, LocalTaskManager
+from engine.rest.model.sources import SourceLimit
 from engine.rest.model.statistics import StreamingStatistics
 from engine.testing import fake_values as values
 from engine.testing.fake_snapshots import FakeSnapshots
@@ -71,6 +72,7 @@ class FakeService(FakeSnapshots):
         self.known: dict[str, JobDetails] = {}
         self.logs: dict[str, CheckpointLog] = {}
         self.histories: dict[str, FailureHistory] = {}
+        self.limits: dict[str, float | None] = {}
         self.requests: list[RunRequest] = []
         """Every accepted run, for tests that look at what arrived."""
         self._operations: dict[str, _Operation] = {}
@@ -250,6 +252,23 @@ class FakeService(FakeSnapshots):
     async def leave_lost_task_managers(self, wish: bool) -> None:
         """Remember a wish."""
         self._leave_lost = wish
+
+    async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
+        """What `limit_reading` has set."""
+        await self.job(job_id)
+        rate = self.limits.get(job_id)
+        return (SourceLimit("flights", "Source: flights", values.SOURCE_ID, rate),)
+
+    async def limit_reading(
+        self, job_id: str, source: str | None, rows_per_second: float | None
+    ) -> Sequence[SourceLimit]:
+        """Remember it."""
+        await self._running(job_id)
+        if source not in (None, "flights"):
+            msg = f"source {source!r} is not in the job: it has flights; name one of them"
+            raise ConfigError(msg)
+        self.limits[job_id] = rows_per_second
+        return await self.read_limits(job_id)
 
     # Snapshots.
 

@@ -30,6 +30,7 @@ from engine.elements import (
     Watermark,
 )
 from engine.operators.sources.drift import Drift
+from engine.operators.sources.read_limit import ReadLimit
 from engine.operators.sources.source_splits import OpenSplit, SplitState
 from engine.operators.sources.source_steps import SteppedSource
 from engine.watermarks import SplitWatermarks, WatermarkStrategy
@@ -102,6 +103,8 @@ class SourceRun:
             self._open(operator.source, id_, restored.get(id_))
             for id_ in assigned(ids, subtask, parallelism)
         ]
+        self._readers = min(len(ids), parallelism)
+        """Subtasks of the operator that have splits."""
         self._reading = [split for split in self._splits if not split.finished]
         self.watermark = MIN_TIME
         """What was last sent since this attempt began."""
@@ -117,6 +120,7 @@ class SourceRun:
         self._told_idle = False
         self._turns = 0
         self._blocked = 0
+        self._limit = ReadLimit()
         self._idle_after = None if self._strategy is None else self._strategy.idle_after
         alignment = None if self._strategy is None else self._strategy.alignment
         self._drift = None
@@ -155,12 +159,20 @@ class SourceRun:
             self._drift.group_lowest = lowest
         return any(split.paused for split in self._splits)
 
+    def limit(self, rate: float | None, reading: int, now: Micros) -> None:
+        """Read at most `rate` rows a second with all subtasks, of which `reading` have not ended.
+
+        Each has an equal share. None: no limit. Only reading waits: the output is the same.
+        """
+        share = max(1, min(reading, self._readers))
+        self._limit.set(None if rate is None else rate / share, now)
+
     def poll(self, now: Micros, max_rows: int, blocked: int) -> list[Element]:
         """Read from one split; `blocked`: µs since the last poll in which none was possible."""
         self.report = None
         if self.ended:
             return []
-        self._blocked += blocked
+        self._blocked += blocked + self._limit.held_up(now, blocked)
         self._pause(now)
         elements: list[Element] = []
         batch = self._read(now, max_rows)
@@ -172,7 +184,7 @@ class SourceRun:
             self.report = self._drift.report(self._lowest(now))
         # Whoever was waited for may have come closer, or ended: nobody else would wake the others.
         self._pause(now)
-        self.again_at = self._next_poll(now)
+        self.again_at = max(self._next_poll(now), self._limit.wait(now, max_rows))
         return elements
 
     def close(self) -> None:
@@ -229,9 +241,12 @@ class SourceRun:
         """Ask the splits that are due, furthest behind first, until one gives rows."""
         due = [split for split in self._reading if not split.paused and split.again_at <= now]
         for split in sorted(due, key=lambda split: (split.watermark, split.turn, split.id)):
+            rows = self._limit.rows(now, max_rows)
+            if not rows:
+                return None
             self._turns += 1
             split.turn = self._turns
-            batch = self._poll_split(split, max_rows, now)
+            batch = self._poll_split(split, rows, now)
             if batch is not None:
                 return batch
         return None
@@ -241,6 +256,7 @@ class SourceRun:
         polled: Polled = split.reader.poll(max_rows, now)
         split.pending_rows = polled.pending_rows
         self.skipped += polled.skipped
+        self._limit.spend(polled.read)
         frame = polled.frame
         batch = None
         if frame is not None and frame.height:
@@ -255,7 +271,11 @@ class SourceRun:
             split.again_at = Micros(max(wished, now + SHORTEST_PAUSE))
             if split.silent_since is None:
                 split.silent_since = self._active(now)
-        split.asked_at = now
+            else:
+                # Nothing came while the limit held us up: that time was silent too.
+                silent_since = split.silent_since + split.withheld - self._limit.withheld
+                split.silent_since = Micros(silent_since)
+        split.asked_at, split.withheld = now, self._limit.withheld
         if polled.finished:
             split.finish()
             self._reading.remove(split)

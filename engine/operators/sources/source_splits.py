@@ -43,6 +43,8 @@ class OpenSplit:
         """When it was last polled."""
         self.silent_since: Micros | None = None
         """On the clock that stands still while the subtask is held up."""
+        self.withheld = 0
+        """µs for which a limit had held up the subtask when the split was last polled."""
         self.paused = False
         """Whether it is too far ahead of others to be read."""
         self._last_position = state.position

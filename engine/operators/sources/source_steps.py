@@ -70,6 +70,7 @@ class _SteppedReader(SplitReader):
         if polled.frame is None or polled.frame.is_empty():
             return polled
         frame: pl.DataFrame | None = polled.frame
+        polled = replace(polled, rows_read=polled.frame.height)
         for step in self._steps:
             if frame is not None:
                 frame = _taken(step, frame)

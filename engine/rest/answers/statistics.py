@@ -1,4 +1,4 @@
-"""Streaming statistics as a client gets them.
+"""Streaming statistics and read limits as a client gets them.
 
 Units    delays are ms, times epoch ms, rates rows per second; None where there was no batch.
 """
@@ -29,6 +29,22 @@ class SourceFigures:
         """Read `job`, or an entry of `sources`."""
         names = (body.get("uid"), body.get("name"), body.get("vertex"))
         return cls(body["summary"], body["series"], *names)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimit:
+    """How fast one source operator may read, over all its subtasks."""
+
+    uid: str
+    name: str
+    vertex_id: str
+    rows_per_second: float | None
+    """None: no limit; 0: it is paused."""
+
+    @classmethod
+    def of(cls, body: JsonObject) -> ReadLimit:
+        """Read an entry of `sources`."""
+        return cls(body["uid"], body["name"], body["vertex"], body["rows_per_second"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
-"""Streaming statistics as JSON: a value per figure of a stretch, a list per figure of a series.
+"""What runs, as JSON: read limits; statistics, a list per figure.
 
 Shapes   a series has lists of equal length, oldest first; null where there was no batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from engine.rest.model.sources import SourceLimit
 from engine.rest.model.statistics import (
     BatchFigures,
     Delay,
@@ -41,6 +42,21 @@ def statistics(known: StreamingStatistics) -> dict[str, object]:
             {"uid": source.uid, "name": source.name, "vertex": source.vertex_id} | _source(source)
             for source in known.sources
         ],
+    }
+
+
+def read_limits(known: Sequence[SourceLimit]) -> dict[str, object]:
+    """The body of `/headwater/jobs/:id/read-limits`."""
+    return {
+        "sources": [
+            {
+                "uid": source.uid,
+                "name": source.name,
+                "vertex": source.vertex_id,
+                "rows_per_second": source.rows_per_second,
+            }
+            for source in known
+        ]
     }
 
 

@@ -18,6 +18,7 @@ FEATURES = (
     "engine-plan",
     "client-trigger-ids",
     "statistics",
+    "read-limits",
     "local-task-managers",
 )
 

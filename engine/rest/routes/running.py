@@ -1,4 +1,4 @@
-"""Our additions about running jobs: streaming statistics."""
+"""Our additions about running jobs: streaming statistics, and how fast sources may read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from engine.rest.errors import BadRequest
-from engine.rest.parsing import hex_id, query_number, service_of
+from engine.rest.parsing import body_of, hex_id, query_number, service_of
 from engine.rest.render import batches
 
 WINDOW_S, LONGEST_S = 300, 3_600
@@ -29,6 +29,28 @@ async def statistics(request: Request) -> JSONResponse:
     return JSONResponse(batches.statistics(known))
 
 
+async def read_limits(request: Request) -> JSONResponse:
+    """How fast each source may read."""
+    known = await service_of(request).read_limits(hex_id(request, "jobid"))
+    return JSONResponse(batches.read_limits(known))
+
+
+async def limit_reading(request: Request) -> JSONResponse:
+    """Change how fast one source, or each, may read; null: as fast as it can."""
+    body = await body_of(request)
+    if "rowsPerSecond" not in body.fields:
+        msg = "field rowsPerSecond is missing; send a number of rows, or null for no limit"
+        raise BadRequest(msg)
+    rate, source = body.number("rowsPerSecond"), body.text("source")
+    job_id = hex_id(request, "jobid")
+    known = await service_of(request).limit_reading(job_id, source, rate)
+    return JSONResponse(batches.read_limits(known))
+
+
 _JOB = "/headwater/jobs/{jobid}"
 
-ROUTES = (Route(f"{_JOB}/statistics", statistics),)
+ROUTES = (
+    Route(f"{_JOB}/statistics", statistics),
+    Route(f"{_JOB}/read-limits", read_limits, methods=["GET"]),
+    Route(f"{_JOB}/read-limits", limit_reading, methods=["PATCH"]),
+)

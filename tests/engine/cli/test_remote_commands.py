@@ -257,3 +257,16 @@ def test_an_engine_looks_into_snapshots_when_asked_to(
     assert capsys.readouterr().err == (
         "headwater: snapshot is not there: no folder /none; check the path\n"
     )
+
+
+def test_limit_changes_how_fast_sources_read_and_tells_it(
+    headwater: Headwater, job: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert headwater("limit", job, "1500", "--source", "flights") == 0
+    assert capsys.readouterr().out.split() == ["source", "rows", "per", "second", "flights", "1500"]
+    assert headwater("limit", job, "none") == 0
+    assert headwater("limit", job) == 0
+    assert capsys.readouterr().out.count("flights  none") == 2
+    with pytest.raises(SystemExit):
+        headwater("limit", job, "fast")

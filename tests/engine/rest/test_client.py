@@ -10,7 +10,7 @@ import pytest
 
 from engine.checkpoint.stats import CheckpointStatus
 from engine.elements import Micros
-from engine.rest import calls, snapshot_calls
+from engine.rest import calls, running_calls, snapshot_calls
 from engine.rest.app import create_app
 from engine.rest.client import (
     AsyncEngineClient,
@@ -64,7 +64,7 @@ def flink(name: str) -> httpx.MockTransport:
 def test_both_clients_have_every_request_as_a_method() -> None:
     requests = {
         name
-        for module in (calls, snapshot_calls)
+        for module in (calls, running_calls, snapshot_calls)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     }

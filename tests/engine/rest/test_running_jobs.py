@@ -33,6 +33,32 @@ def test_statistics_are_one_list_per_figure(engine: EngineClient, running: str) 
     assert set(found.job.series) == set(found.job.summary)
 
 
+def test_a_read_limit_is_set_for_a_source_and_taken_away(
+    engine: EngineClient, running: str
+) -> None:
+    assert [one.rows_per_second for one in engine.limit_reading(running, 0.5, "flights")] == [0.5]
+    assert [one.rows_per_second for one in engine.limit_reading(running, 100)] == [100]
+    assert [one.rows_per_second for one in engine.limit_reading(running, None)] == [None]
+    assert [one.uid for one in engine.read_limits(running)] == ["flights"]
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ({}, "field rowsPerSecond is missing"),
+        ({"rowsPerSecond": "fast"}, "field rowsPerSecond must be a number: got 'fast'"),
+        ({"rowsPerSecond": True}, "field rowsPerSecond must be a number: got True"),
+        ({"rowsPerSecond": 1, "source": "x"}, "source 'x' is not in the job: it has flights"),
+    ],
+)
+async def test_a_read_limit_that_is_none_is_refused(
+    body: dict[str, object], sentence: str, http: httpx.AsyncClient, job: str
+) -> None:
+    answer = await http.patch(f"/headwater/jobs/{job}/read-limits", json=body)
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0].startswith(sentence)
+
+
 @pytest.mark.parametrize("query", ["window=0", "step=0", "window=3601", "window=10&step=3"])
 async def test_a_window_that_is_none_is_refused(
     query: str, http: httpx.AsyncClient, job: str

@@ -23,6 +23,7 @@ MESSAGES = [
     control.Declined(7, "v", 0, "no room\nleft"),
     control.Completed(7),
     control.Aborted(7),
+    control.ReadLimit("v", 2.5, 3),
     control.EndOfInputReached("v", 0),
     control.TaskFinished("v", 0),
     control.Metrics(
