@@ -9,7 +9,7 @@ from django import forms
 
 from controlplane.snapshots.actions import MAX_MINUTES
 
-FILE_WANTED = "choose a job file that ends in .py"
+FILE_WANTED = "choose a job file that ends in .py, .zip or .whl"
 
 
 class Wish(forms.Form):

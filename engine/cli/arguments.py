@@ -17,6 +17,11 @@ _Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 SNAPSHOT = "folder of a savepoint or checkpoint"
 
+PROGRAM = (
+    "job file, folder, zip, wheel, package.module or package.module:function; "
+    "the job's own arguments follow --"
+)
+
 JOB = "id of a job, or the beginning of its id or name, when only one job fits"
 
 
@@ -82,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_run(run: argparse.ArgumentParser) -> None:
-    run.add_argument("file", help="job file; its own arguments follow --")
+    run.add_argument("file", help=PROGRAM)
     run.add_argument("-s", "--from-savepoint", metavar="PATH", help="state to start from")
     _add_program(run)
     _add_restore(run)
@@ -99,7 +104,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
 
 
 def _add_preflight(preflight: argparse.ArgumentParser) -> None:
-    preflight.add_argument("file", help="job file; its own arguments follow --")
+    preflight.add_argument("file", help=PROGRAM)
     preflight.add_argument(
         "-s", "--from-savepoint", metavar="PATH", required=True, help=f"{SNAPSHOT} to start from"
     )
@@ -156,7 +161,7 @@ def _add_limit(limit: argparse.ArgumentParser) -> None:
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
-    plan.add_argument("file", help="job file; its own arguments follow --")
+    plan.add_argument("file", help=PROGRAM)
     _add_program(plan)
     plan.add_argument("--json", action="store_true", help="the whole plan, for programs")
 
@@ -213,6 +218,14 @@ LOOKS: Mapping[str, Callable[[_Verbs], None]] = {
 
 
 def _add_program(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-c",
+        "--entry",
+        "--class",
+        dest="entry",
+        metavar="ENTRY",
+        help="where a folder, zip or wheel begins: package.module or package.module:function",
+    )
     command.add_argument(
         "-p", "--parallelism", type=_positive, metavar="N", help="subtasks of each operator"
     )

@@ -28,7 +28,6 @@ from typing import NoReturn
 
 from engine.cli.culprit import user_code
 from engine.cli.progress import Show, Sight
-from engine.cluster.build import JOB_NAME
 from engine.cluster.embedded import EmbeddedCluster
 from engine.cluster.master import JobMaster
 from engine.errors import HeadwaterError
@@ -37,6 +36,7 @@ from engine.graph.pickling import pickled
 from engine.graph.plan import plan_of
 from engine.rest.model.jobs import Failure, JobStatus
 from engine.rest.model.requests import Program, RunRequest
+from engine.stream.calling import JOB_NAME
 
 INTERRUPTED, UNREAD, TERMINATED = 130, 141, 143
 STDOUT = 1

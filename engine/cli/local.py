@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from engine.graph.explain import explain
 from engine.graph.jobgraph import JobGraph
 from engine.graph.plan import plan_of
-from engine.stream.capture import capture
+from engine.programs.loading import load, opened
 from engine.stream.recording import PARALLELISM
 
 
@@ -23,4 +22,5 @@ def captured(options: argparse.Namespace) -> JobGraph:
     settings = dict(options.settings)
     if options.parallelism is not None:
         settings[PARALLELISM] = str(options.parallelism)
-    return capture(Path(options.file), options.args, settings)
+    with opened(options.file, options.entry) as (code, entry):
+        return load(code, entry, options.args, settings)

@@ -3,7 +3,7 @@
     headwater [--url URL] COMMAND …      an engine at URL, or $HEADWATER_ENGINE_URL
     headwater plan | state …             files here; no engine needed (also: savepoint show …)
     headwater state … --remote           the same, seen by the engine
-    headwater run --embedded FILE        in a cluster of its own, like python FILE
+    headwater run --embedded PROGRAM     in a cluster of its own, like python PROGRAM
     headwater jobmanager | taskmanager   be a part of an engine
 
 Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. Never a traceback for
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from engine.cli import local, remote
 from engine.cli.arguments import parse
@@ -24,8 +23,8 @@ from engine.cli.preflight import preflight
 from engine.cli.remote import Target
 from engine.cli.snapshots import VERBS as LOOKS
 from engine.errors import HeadwaterError
+from engine.programs.loading import load, opened
 from engine.rest.client import EngineClient
-from engine.stream.capture import capture
 
 INTERRUPTED = 130
 
@@ -80,8 +79,13 @@ def _run_embedded(options: argparse.Namespace) -> None:
     from engine.cluster.artifacts import settings_of
 
     request = remote.run_request(options)
-    graph = capture(Path(options.file), options.args, settings_of(request.program))
-    embedded.run(graph, request)
+    with opened(options.file, options.entry) as (code, entry):
+        graph = load(
+            code, entry, options.args, settings_of(request.program), by_value=code.is_file()
+        )
+        if code.is_dir():
+            sys.path.insert(0, str(code.resolve()))  # workers import what this process could
+        embedded.run(graph, request)
 
 
 def _job_manager(argv: Sequence[str]) -> int:

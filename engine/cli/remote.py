@@ -15,13 +15,17 @@ from pathlib import Path
 
 from engine.checkpoint.renames import RENAMES
 from engine.cli.table import table
-from engine.errors import ArtifactError, ConfigError, ExternalError
+from engine.errors import ConfigError, ExternalError
+from engine.programs.packing import locate, pack
 from engine.rest.answers.jobs import JobSummary
-from engine.rest.client import EngineClient
+from engine.rest.client import EngineClient, Refused
+from engine.rest.errors import NotYet
 from engine.rest.model.requests import ClaimMode, Program, RunRequest, SavepointRequest, StopRequest
 
 PATIENCE_S = 3.0
 """After so long without an answer it is told what a savepoint waits for."""
+
+INSTALLING_S = 2.0
 
 POLL_S = 0.1
 """Short against the time of a savepoint, long against that of a request."""
@@ -52,6 +56,20 @@ class Target:
             raise ConfigError(msg)
         return chosen[0]
 
+    def run(self, request: RunRequest) -> str:
+        """Start a job as soon as the engine has installed what it needs; return its id."""
+        told = False
+        while True:
+            try:
+                return self.engine.run(request)
+            except Refused as refused:
+                if refused.status != NotYet.status:
+                    raise
+                if not told:
+                    print(f"headwater: {refused.message}", file=sys.stderr)
+                told = True
+                time.sleep(INSTALLING_S)
+
     def wait_for_savepoint(self, job_id: str, trigger_id: str) -> str:
         """Poll until a savepoint is complete; where it lies. Raises ExternalError."""
         tell_at = time.monotonic() + PATIENCE_S
@@ -77,15 +95,17 @@ class Target:
 
 
 def run(options: argparse.Namespace, target: Target) -> None:
-    """Upload a job file and start it."""
-    file = Path(options.file)
-    artifact_id = target.engine.upload(file.name, _content(file))
-    job_id = target.engine.run(run_request(options, artifact_id))
+    """Upload a program and start it."""
+    packed = pack(locate(options.file, options.entry))
+    artifact_id = target.engine.upload(packed.filename, packed.content)
+    job_id = target.run(run_request(options, artifact_id, packed.entry))
     start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"
     print(f"job {job_id} started {start}")
 
 
-def run_request(options: argparse.Namespace, artifact_id: str = "") -> RunRequest:
+def run_request(
+    options: argparse.Namespace, artifact_id: str = "", entry: str | None = None
+) -> RunRequest:
     """What the options of `run` ask for."""
     settings = dict(options.settings)
     if options.name:
@@ -97,6 +117,7 @@ def run_request(options: argparse.Namespace, artifact_id: str = "") -> RunReques
         arguments=tuple(options.args),
         parallelism=options.parallelism,
         settings=settings,
+        entry=entry,
     )
     return RunRequest(
         program=program,
@@ -154,14 +175,6 @@ def limit(options: argparse.Namespace, target: Target) -> None:
         for one in limits
     ]
     print(table(("source", "rows per second"), rows))
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        msg = f"job file {file} cannot be read: {error.strerror}; check the path"
-        raise ArtifactError(msg) from error
 
 
 def _folder(given: str | None) -> str | None:

@@ -1,10 +1,12 @@
-"""Uploaded job files, and the graphs made from them.
+"""Uploaded programs, and the graphs made from them.
 
-    HOME/artifacts/<hash>/<file name>     the file, by its content: again is the same
+    HOME/artifacts/<hash>/<file name>     a job file, by its content: again is the same
+    HOME/artifacts/<hash>.zip/code/…      what was in a zip; of a wheel <hash>.whl/…
+    HOME/artifacts/…/about.json           the packages it needs, see `environments.py`
     HOME/jobs/<job id>/                   graph.pkl and plan.json of a job
 
-Errors   a job file that cannot be built is refused with the one sentence that the build step left,
-         or, if it left none, with its last line of output.
+Errors   a program that cannot be taken in or built is refused with the one sentence that the step
+         left, or, if it left none, with its last line of output.
 """
 
 from __future__ import annotations
@@ -12,33 +14,34 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import secrets
-import signal
+import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine import errors
+from engine.cluster import build, steps
 from engine.cluster.build import ERROR, GRAPH, PLAN
+from engine.cluster.environments import Environments
 from engine.cluster.store import Store
 from engine.errors import ArtifactError, StorageError, UserError
 from engine.graph.plan import Plan
+from engine.programs import intake
 from engine.rest.errors import artifact_not_found
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.requests import Program
 from engine.stream.recording import PARALLELISM
 
+INTAKE_TIMEOUT_S = 60.0
+
 BUILD_TIMEOUT_S = 60.0
 """A graph takes a second; reading a catalogue over a slow network may take more."""
 
 HASH_DIGITS = 32
-
-LAST_BYTES = 64 << 10
-"""Of a build step's output: its last line is what people are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +51,66 @@ class Built:
     folder: Path
     code: Path
     plan: Plan
+    python: str = ""
+    """The interpreter that its workers need; empty: the engine's."""
 
 
 class Artifacts:
-    """Keeps job files and builds graphs."""
+    """Keeps programs and builds graphs."""
 
     def __init__(self, home: Path, store: Store) -> None:
-        self._home = home
+        self.environments = Environments(home / "environments")
+        self._folder = home / "artifacts"
         self._store = store
+        self._building: list[Path] = []
+        """Folders of programs whose jobs are not recorded yet."""
 
     async def upload(self, filename: str, content: Path, now_ms: int) -> Artifact:
-        """Copy a file in; its name is one safe path segment."""
-        digest, size = await asyncio.to_thread(_keep, self._home / "artifacts", filename, content)
-        artifact = Artifact(f"{digest}_{filename}", filename, now_ms, size)
+        """Take a program in; its name is one safe path segment. Raises ArtifactError."""
+        digest = await asyncio.to_thread(_digest, content)
+        folder = _place(self._folder, digest, filename)
+        if not (folder / _proof(filename)).exists():
+            await self._take_in(content, filename, folder)
+        artifact = Artifact(f"{digest}_{filename}", filename, now_ms, content.stat().st_size)
         self._store.add_artifact(artifact)
         return artifact
 
+    async def _take_in(self, content: Path, filename: str, folder: Path) -> None:
+        """Run the step, and move what it made to where it belongs. Raises as `upload`."""
+        partial = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.partial")
+        command = [sys.executable, "-m", "engine.programs.intake"]
+        try:
+            partial.mkdir(parents=True)
+            ended = await steps.run_step(
+                [*command, str(content), filename, str(partial)], timeout_s=INTAKE_TIMEOUT_S
+            )
+            _raise_left(partial)
+            if ended.code != 0:
+                msg = f"{filename} could not be read: {ended.last_line}; build it again"
+                raise ArtifactError(msg)
+            await asyncio.to_thread(_settle, partial, folder, filename)
+        except steps.TimeUp as error:
+            msg = f"{filename} could not be read in {INTAKE_TIMEOUT_S:g} s; make it smaller"
+            raise ArtifactError(msg) from error
+        except OSError as error:
+            msg = f"{filename} cannot be kept: {error.strerror}; make room in {self._folder}"
+            raise StorageError(msg) from error
+        finally:
+            await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
+
     def delete(self, artifact_id: str) -> None:
-        """Forget a file. Its copy stays: jobs that run from it restart from it."""
+        """Forget a program. Its code stays as long as a job needs it, see `retention.py`."""
         self._find(artifact_id)
         self._store.forget_artifact(artifact_id)
+
+    def unused(self, codes: Collection[str]) -> list[Path]:
+        """Folders that belong to no artifact; `codes`: where the code of jobs lies."""
+        listed = {_place(self._folder, one.id[:HASH_DIGITS], one.filename)
+                  for one in self._store.artifacts()}  # fmt: skip
+        kept = listed | {Path(code) for code in codes} | set(self._building)
+        kept |= {path.parent for path in kept if path.name == intake.CODE}
+        folders = (path for path in self._folder.glob("*") if not path.name.startswith("."))
+        return sorted(path for path in folders if path not in kept)
 
     async def plan(self, program: Program) -> Plan:
         """Build a program only to see its plan. Raises ArtifactError and other user errors."""
@@ -77,43 +120,53 @@ class Artifacts:
     async def build(self, program: Program, folder: Path) -> Built:
         """Build a program's graph into a folder. Raises ArtifactError and other user errors."""
         artifact = self._find(program.artifact_id)
-        request = {"arguments": list(program.arguments), "settings": settings_of(program)}
-        folder.mkdir(parents=True, exist_ok=True)
-        last = await _run(artifact, folder, request)
-        if (folder / ERROR).exists():
-            raise _error(json.loads((folder / ERROR).read_text()))
-        if not (folder / PLAN).exists() or not (folder / GRAPH).exists():
-            msg = f"job file {artifact.name} could not be built: {last}; run it by hand to see more"
-            raise ArtifactError(msg)
-        plan = Plan.from_json((folder / PLAN).read_text())
-        return Built(folder, artifact.parent, plan)
+        place = _place(self._folder, artifact.id[:HASH_DIGITS], artifact.filename)
+        self._building.append(place)
+        try:
+            python = await self.environments.python_for(_requirements(place))
+            code = place / _proof(artifact.filename)
+            plan = await _build(code, artifact.filename, program, folder, python)
+        finally:
+            self._building.remove(place)
+        return Built(folder, code if code.is_dir() else place, plan, python)
 
-    def _find(self, artifact_id: str) -> Path:
+    def _find(self, artifact_id: str) -> Artifact:
         artifact = self._store.artifact(artifact_id)
         if artifact is None:
             raise artifact_not_found(artifact_id)
-        return self._home / "artifacts" / artifact_id[:HASH_DIGITS] / artifact.filename
+        return artifact
 
 
-def _keep(folder: Path, filename: str, content: Path) -> tuple[str, int]:
-    """Copy a file to where its content belongs; return the hash and the size.
+def _digest(content: Path) -> str:
+    with content.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:HASH_DIGITS]
 
-    Raises StorageError.
-    """
-    data = content.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
-    target = folder / digest / filename
-    partial = target.with_name(f".{filename}.{secrets.token_hex(4)}.partial")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(target)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-        msg = f"job file {filename} cannot be kept: {error.strerror}; make room in {folder}"
-        raise StorageError(msg) from error
-    return digest, len(data)
+
+def _place(folder: Path, digest: str, filename: str) -> Path:
+    """Where a program lies. The same bytes may be both an archive and a job file."""
+    suffix = Path(filename).suffix
+    return folder / (digest + (suffix if suffix in intake.ARCHIVE_SUFFIXES else ""))
+
+
+def _proof(filename: str) -> str:
+    """What is in the place of a program that was taken in."""
+    return intake.CODE if filename.endswith(intake.ARCHIVE_SUFFIXES) else filename
+
+
+def _settle(partial: Path, folder: Path, filename: str) -> None:
+    """Move what was taken in to its place, where the same content may lie already."""
+    with suppress(OSError):
+        partial.rename(folder)
+        return
+    (partial / intake.ABOUT).replace(folder / intake.ABOUT)
+    if not (folder / _proof(filename)).exists():
+        (partial / _proof(filename)).replace(folder / _proof(filename))
+
+
+def _requirements(place: Path) -> Sequence[str]:
+    """What a program needs; one that an older engine has taken in needs nothing."""
+    about = place / intake.ABOUT
+    return list(json.loads(about.read_text())["requirements"]) if about.exists() else []
 
 
 def settings_of(program: Program) -> Mapping[str, str]:
@@ -123,76 +176,44 @@ def settings_of(program: Program) -> Mapping[str, str]:
     return {**program.settings, PARALLELISM: str(program.parallelism)}
 
 
-async def _run(artifact: Path, folder: Path, request: Mapping[str, object]) -> str:
-    """Run the build step; return how it ended. Raises ArtifactError after too long a time."""
-    output = _LastWords()
+async def _build(code: Path, name: str, program: Program, folder: Path, python: str) -> Plan:
+    """Run the build step. Raises ArtifactError and other user errors."""
+    request = {
+        "entry": program.entry,
+        "arguments": list(program.arguments),
+        "settings": settings_of(program),
+    }
+    command = [python or sys.executable, "-m", "engine.cluster.build"]
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "engine.cluster.build", str(artifact), str(folder),
-            json.dumps(request),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output.end,
-            stderr=output.end,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            async with asyncio.timeout(BUILD_TIMEOUT_S):
-                code = await process.wait()
-        except TimeoutError as error:
-            msg = (
-                f"job file {artifact.name} did not finish in {BUILD_TIMEOUT_S:g} s: it must only "
-                "describe the job; move endless work into sources"
-            )
-            raise ArtifactError(msg) from error
-        finally:
-            # With whatever it started, also when the request itself was cancelled.
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        return f"signal {-code} ended it" if code < 0 else output.line
-    finally:
-        output.close()
+        ended = await steps.run_step(
+            [*command, str(code), name, str(folder), json.dumps(request)],
+            timeout_s=BUILD_TIMEOUT_S,
+            memory_bytes=build.RESIDENT_BYTES,
+        )
+    except steps.TimeUp as error:
+        msg = (
+            f"job file {name} did not finish in {BUILD_TIMEOUT_S:g} s: it must only describe the "
+            "job; move endless work into sources"
+        )
+        raise ArtifactError(msg) from error
+    except steps.MemoryUp as error:
+        raise build.needs_memory(name, build.RESIDENT_BYTES) from error
+    _raise_left(folder)
+    if not (folder / PLAN).exists() or not (folder / GRAPH).exists():
+        msg = f"job file {name} could not be built: {ended.last_line}; run it by hand to see more"
+        raise ArtifactError(msg)
+    return load_plan(str(folder))
 
 
-class _LastWords:
-    """The end of what a process prints, however much that is and whoever keeps the pipe open."""
-
-    def __init__(self) -> None:
-        self._kept = b""
-        self._pipe, self.end = os.pipe()
-        os.set_blocking(self._pipe, False)
-        self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._pipe, self._read)
-
-    @property
-    def line(self) -> str:
-        """The last line so far."""
-        while self._read():
-            pass
-        text = self._kept.decode(errors="replace").strip()
-        return text.rpartition("\n")[2] or "it ended without a word"
-
-    def _read(self) -> bool:
-        """Take what is there; False when there is nothing."""
-        try:
-            chunk = os.read(self._pipe, LAST_BYTES)
-        except BlockingIOError:
-            return False
-        self._kept = (self._kept + chunk)[-LAST_BYTES:]
-        return bool(chunk)
-
-    def close(self) -> None:
-        """Listen no longer."""
-        self._loop.remove_reader(self._pipe)
-        os.close(self._pipe)
-        os.close(self.end)
-
-
-def _error(body: Mapping[str, str]) -> UserError:
-    """The error of the build step, in the type it had there."""
+def _raise_left(folder: Path) -> None:
+    """Raise the error that a step left, in the type it had there."""
+    if not (folder / ERROR).exists():
+        return
+    body = json.loads((folder / ERROR).read_text())
     kind = getattr(errors, body["name"], ArtifactError)
-    known = isinstance(kind, type) and issubclass(kind, UserError)
-    return kind(body["message"]) if known else ArtifactError(body["message"])
+    known = isinstance(kind, type) and issubclass(kind, UserError | StorageError)
+    raise kind(body["message"]) if known else ArtifactError(body["message"])
 
 
 def graph_file(folder: str) -> Path:

@@ -137,6 +137,7 @@ class Deployment:
             code=self._row.code,
             max_rows=self._around.max_rows,
             log=self._log(slot),
+            python=self._row.python,
         )
 
     def _log(self, slot: int) -> str:

@@ -50,7 +50,7 @@ from engine.runtime.worker_lifeline import die_with_parent
 
 log = logging.getLogger(__name__)
 
-FOLDERS = ("artifacts", "jobs", "checkpoints", "savepoints", "logs")
+FOLDERS = ("artifacts", "environments", "jobs", "checkpoints", "savepoints", "logs")
 ADDRESS_FILE = "jobmanager.json"
 MAX_ROWS = 16_384
 LONGEST_RUNTIME_PATH = 80

@@ -158,6 +158,7 @@ class Jobs:
             settings_of(request.program),
             path,
             next_id,
+            built.python,
         )
 
     def _master(self, row: JobRow, plan: Plan) -> JobMaster:

@@ -91,10 +91,10 @@ class WorkerProcesses:
         return Worker(spec, process)
 
     def _ordered(self, spec: StartWorker) -> subprocess.Popen[bytes]:
-        while self._spares:
+        while self._spares and not spec.python:  # spares are of the engine's interpreter
             if _order(spare := self._spares.popleft(), spec):
                 return spare
-        process = self._launch()
+        process = self._launch(spec.python or sys.executable)
         _order(process, spec)
         return process
 
@@ -116,13 +116,13 @@ class WorkerProcesses:
             self._running = [process for process in self._running if process.poll() is None]
             missing = spares_wanted(len(self._running), self._slots) - len(self._spares)
             if missing > 0:
-                self._spares.append(self._launch())
+                self._spares.append(self._launch(sys.executable))
         return missing > 1
 
-    def _launch(self) -> subprocess.Popen[bytes]:
+    def _launch(self, python: str) -> subprocess.Popen[bytes]:
         # The command is ours; what it runs is the job that a person submitted.
         return subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "engine.runtime.worker", str(self._runtime)],
+            [python, "-m", "engine.runtime.worker", str(self._runtime)],
             stdin=subprocess.PIPE,
             env=os.environ | {"POLARS_MAX_THREADS": POLARS_THREADS},
         )

@@ -351,7 +351,8 @@ def _program(program: Program) -> dict[str, object]:
         "programArgsList": list(program.arguments),
         "flinkConfiguration": dict(program.settings),
     }
-    return body | ({} if program.parallelism is None else {"parallelism": program.parallelism})
+    optional = {"parallelism": program.parallelism, "entryClass": program.entry}
+    return body | {name: value for name, value in optional.items() if value is not None}
 
 
 def _allowance(allowed: bool | frozenset[str]) -> dict[str, object]:

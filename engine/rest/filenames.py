@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import re
 
+from engine.programs.intake import SUFFIXES
 from engine.rest.errors import BadRequest
 
 MAX_LENGTH = 100
-SUFFIX = ".py"
 
-_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]*")
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+ -]*")
 
 
 def safe_filename(given: str) -> str:
-    r"""The name of an uploaded job file as one safe path segment. Raises BadRequest.
+    r"""The name of an uploaded program as one safe path segment. Raises BadRequest.
 
     >>> safe_filename("C:\\jobs\\flights.py"), safe_filename("../../flights.py")
     ('flights.py', 'flights.py')
     """
     name = re.split(r"[/\\]", given)[-1]
-    if not name.endswith(SUFFIX):
-        msg = f"only Python files are allowed: got {given[:80]!r}; send a job file ending in .py"
+    if not name.endswith(SUFFIXES):
+        msg = (
+            f"only Python programs are allowed: got {given[:80]!r}; send a job file ending in .py, "
+            "a zip or a wheel"
+        )
         raise BadRequest(msg)
     if not _SAFE.fullmatch(name) or len(name) > MAX_LENGTH:
         msg = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -141,6 +142,19 @@ async def body_of(request: Request) -> Body:
         msg = f"request body must be a JSON object: got {type(value).__name__}"
         raise BadRequest(msg)
     return Body(value)
+
+
+def shell_words(text: str, name: str) -> list[str]:
+    """Arguments in one text, as older clients of Flink send them. Raises BadRequest.
+
+    >>> shell_words("--speed 2 --name 'all flights'", "programArgs")
+    ['--speed', '2', '--name', 'all flights']
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        msg = f"field {name} cannot be split: {error}; send a list as programArgsList"
+        raise BadRequest(msg) from None
 
 
 def _number(name: str, value: str) -> int:

@@ -71,12 +71,12 @@ class EngineService(Protocol):
     # Artifacts.
 
     async def artifacts(self) -> Sequence[Artifact]:
-        """Uploaded job files, newest first."""
+        """Uploaded programs, newest first."""
 
     async def upload_artifact(self, filename: str, content: Path) -> Artifact:
-        """Keep a copy of the file `content`, which is deleted afterwards.
+        """Take in the file `content`, which is deleted afterwards. Raises ArtifactError.
 
-        `filename` is one safe path segment ending in .py.
+        `filename` is one safe path segment ending in .py, .zip or .whl.
         """
 
     async def delete_artifact(self, artifact_id: str) -> None:

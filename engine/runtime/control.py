@@ -78,6 +78,8 @@ class StartWorker:
     """Rows a source gives at most in one poll."""
     log: str
     """File that takes what the worker prints."""
+    python: str = ""
+    """Interpreter of a job with packages of its own; empty: that of the task manager."""
 
 
 @dataclass(frozen=True, slots=True)

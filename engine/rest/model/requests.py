@@ -28,6 +28,8 @@ class Program:
     settings: Mapping[str, str] = field(default_factory=dict)
     """Handed to `stream.capture`: e.g. parallelism.default, execution.checkpointing.interval,
     headwater.sinks.shadow; `pipeline.name` replaces the job's own name."""
+    entry: str | None = None
+    """`package.module` to run or `package.module:function` to call; None: as the artifact says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Routes about uploaded job files, at the place where Flink takes jars: upload, plan, run.
+"""Routes about uploaded programs, at the place where Flink takes jars: upload, plan, run.
 
     POST /jars/upload ─▶ id, then GET or POST /jars/:id/plan ─▶ its graph
                               or POST /jars/:id/run         ─▶ a job
@@ -21,7 +21,7 @@ from starlette.routing import Route
 from engine.rest.errors import BadRequest
 from engine.rest.filenames import safe_filename
 from engine.rest.model.requests import ClaimMode, Program, RunRequest
-from engine.rest.parsing import Body, body_of, choice, query_number, service_of
+from engine.rest.parsing import Body, body_of, choice, query_number, service_of, shell_words
 from engine.rest.render import cluster
 from engine.rest.render.plan import flink_plan
 
@@ -30,13 +30,13 @@ NO_JOB = "0" * 32
 
 
 async def artifacts(request: Request) -> JSONResponse:
-    """Every uploaded job file."""
+    """Every uploaded program."""
     address = str(request.base_url).rstrip("/")
     return JSONResponse(cluster.artifacts(address, await service_of(request).artifacts()))
 
 
 async def upload(request: Request) -> JSONResponse:
-    """Take one job file."""
+    """Take one program: a job file, a zip or a wheel."""
     with tempfile.TemporaryDirectory(prefix="headwater-upload-") as folder:
         content = Path(folder, "content")
         async with request.form(max_files=2, max_fields=10) as form:
@@ -49,7 +49,7 @@ async def upload(request: Request) -> JSONResponse:
 
 
 async def delete(request: Request) -> JSONResponse:
-    """Forget an uploaded job file."""
+    """Forget an uploaded program."""
     await service_of(request).delete_artifact(_artifact_id(request))
     return JSONResponse({})
 
@@ -80,11 +80,13 @@ def program_of(request: Request, artifact_id: str, body: Body) -> Program:
     """The program that a body names, with what the query adds where the body is silent."""
     in_query = Body({"parallelism": query_number(request, "parallelism")})
     arguments = body.texts("programArgsList") or request.query_params.getlist("programArg")
+    arguments = arguments or shell_words(body.text("programArgs") or "", "programArgs")
     return Program(
         artifact_id=artifact_id,
         arguments=tuple(arguments),
         parallelism=body.count("parallelism") or in_query.count("parallelism"),
         settings=body.settings("flinkConfiguration"),
+        entry=body.text("entryClass") or request.query_params.get("entry-class") or None,
     )
 
 

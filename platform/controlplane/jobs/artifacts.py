@@ -3,17 +3,19 @@
     <home>/artifacts/<first two digits>/<sha256>
 
 Guarantee   A file that is here is whole: it is written aside, forced to disk, and then renamed.
-            Nothing of it is ever run in this process: `compile` only parses.
+            Nothing of it is ever run or unpacked in this process: `compile` only parses.
 Errors      Refused (400) with one sentence; a syntax error names its line.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import tempfile
 import unicodedata
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
@@ -22,7 +24,7 @@ from django.conf import settings
 from controlplane.access.errors import invalid
 
 MAX_BYTES = 16 * 1024 * 1024
-SUFFIX = ".py"
+SOURCE, ARCHIVES = ".py", (".zip", ".whl")
 FIELD = "file"
 
 
@@ -39,25 +41,33 @@ def store(filename: str, content: bytes) -> Artifact:
     """Check an uploaded job file and keep it; the same content is kept once."""
     name = safe_name(filename)
     _check_size(name, len(content))
-    _check_syntax(name, content)
+    if name.endswith(SOURCE):
+        _check_syntax(name, content)
+    elif not zipfile.is_zipfile(io.BytesIO(content)):
+        msg = f"{name} cannot be read: it is not an archive; build it again and upload it again"
+        raise invalid(msg, FIELD)
     checksum = hashlib.sha256(content).hexdigest()
     _keep(Path(settings.HEADWATER_ARTIFACTS) / checksum[:2] / checksum, content)
     return Artifact(name, checksum, len(content))
 
 
 def safe_name(filename: str) -> str:
-    """The name without folders and odd characters; it must end in .py.
+    """The name without folders and odd characters; it must end in .py, .zip or .whl.
 
     Engines take Latin letters only: of others the accents go, and a name without any becomes `job`.
     """
     last = PurePosixPath(PureWindowsPath(filename).name).name
-    if not last.endswith(SUFFIX) or last == SUFFIX:
-        msg = f"the job file must be a Python file: got {last[:80]!r}; choose one that ends in .py"
+    stem, suffix = PurePosixPath(last).stem, PurePosixPath(last).suffix
+    if suffix not in (SOURCE, *ARCHIVES):
+        msg = (
+            f"the job file must be a Python file, a zip or a wheel: got {last[:80]!r}; choose one "
+            "that ends in .py, .zip or .whl"
+        )
         raise invalid(msg, FIELD)
-    plain = unicodedata.normalize("NFKD", last.removesuffix(SUFFIX))
+    plain = unicodedata.normalize("NFKD", stem)
     latin = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", latin).strip("._-")
-    return f"{stem[:80] or 'job'}{SUFFIX}"
+    stem = re.sub(r"[^A-Za-z0-9_.+-]+", "_", latin).strip("._-")
+    return f"{stem[:80] or 'job'}{suffix}"
 
 
 def _check_size(name: str, size: int) -> None:

@@ -12,6 +12,7 @@ from controlplane.audit.models import AuditEntry
 from controlplane.jobs import actions, artifacts
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.settings import settings_from, split_arguments
+from fixtures import programs
 
 CODE = b"import engine as hw\n"
 
@@ -98,13 +99,14 @@ def test_a_file_is_never_run_when_it_is_checked(team, alice, lab, tmp_path):
 @pytest.mark.parametrize(
     ("filename", "content", "sentence"),
     [
-        ("flights.jar", CODE, "must be a Python file: got 'flights.jar'"),
+        ("flights.jar", CODE, "a Python file, a zip or a wheel: got 'flights.jar'"),
         (".py", CODE, "must be a Python file"),
         ("flights.py", b"", "is empty"),
         ("flights.py", b"\x00\x01", "cannot be read"),
         ("flights.py", b"\xff\xfe\xfa", "cannot be read"),
         ("flights.py", b"-" * 100_000 + b"1", "nested too deeply"),
         ("flights.py", b"x" + b".a" * 100_000, "nested too deeply"),
+        ("flights.zip", CODE, "flights.zip cannot be read: it is not an archive"),
         ("flights.py", b"#" * (16 * 1024 * 1024 + 1), "is too large: 16,777,217 bytes"),
     ],
 )
@@ -112,6 +114,13 @@ def test_files_that_are_no_jobs_are_refused(flights, alice, filename, content, s
     with pytest.raises(Refused, match=sentence):
         actions.add_version(flights, alice, filename, content)
     assert JobVersion.objects.count() == 1
+
+
+@pytest.mark.parametrize("filename", ["flights.zip", "flights-1.0-py3-none-any.whl"])
+def test_an_archive_is_a_version_as_it_is(flights, alice, filename):
+    content = programs.zipped(programs.FILES)
+    version = actions.add_version(flights, alice, filename, content)
+    assert (version.filename, version.artifact.read_bytes()) == (filename, content)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +133,8 @@ def test_files_that_are_no_jobs_are_refused(flights, alice, filename, content, s
         ("<img src=x>.py", "img_src_x.py"),
         ("Flüge.py", "Fluge.py"),
         ("日本語.py", "job.py"),
+        ("Flüge.zip", "Fluge.zip"),
+        ("flights-1.0+a-py3-none-any.whl", "flights-1.0+a-py3-none-any.whl"),
     ],
 )
 def test_a_file_name_keeps_no_folders_and_no_odd_characters(given, kept):

@@ -12,10 +12,13 @@ import pytest
 from engine.cli import looks, main, remote
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
+from engine.rest.errors import NotYet
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.operations import TriggerStatus
+from engine.rest.model.requests import RunRequest
 from engine.testing.fake_service import FakeService
 from engine.testing.in_memory import InMemory
+from fixtures import programs
 
 Headwater = Callable[..., int]
 
@@ -77,6 +80,40 @@ def test_a_savepoint_is_taken_and_started_from(
     assert headwater("run", file, "-s", path) == 0
     assert capsys.readouterr().out.endswith(f"started from {path}\n")
     assert service.requests[1].savepoint_path == path
+
+
+def test_run_packs_a_folder_and_names_its_entry(
+    headwater: Headwater, tmp_path: Path, service: FakeService
+) -> None:
+    folder = programs.written(tmp_path / "code")
+    assert headwater("run", str(folder), "--entry", "tides.jobs:build", "--", "out") == 0
+    program = service.requests[0].program
+    assert (program.entry, program.arguments) == ("tides.jobs:build", ("out",))
+    assert [one.filename for one in service.uploaded.values()] == ["code.zip"]
+
+
+class Installing(FakeService):
+    """An engine that installs packages when a job is asked for the first time."""
+
+    installed = False
+
+    async def run(self, request: RunRequest) -> str:
+        if not self.installed:
+            self.installed = True
+            msg = "packages of the job are still being installed: rich; ask again in a moment"
+            raise NotYet(msg)
+        return await super().run(request)
+
+
+def test_run_waits_until_packages_are_installed(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "INSTALLING_S", 0)
+    transport = InMemory(create_app(Installing()))
+    assert main(["run", file], connect=lambda url, _: EngineClient(url, transport=transport)) == 0
+    said = capsys.readouterr()
+    assert said.err.count("packages of the job are still being installed: rich") == 1
+    assert "started with empty state" in said.out
 
 
 class WithoutSlots:

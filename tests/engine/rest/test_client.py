@@ -185,7 +185,7 @@ def test_what_is_not_there_is_not_found(engine: EngineClient) -> None:
 
 
 def test_what_is_refused_says_why(engine: EngineClient) -> None:
-    with pytest.raises(Refused, match="only Python files are allowed") as refused:
+    with pytest.raises(Refused, match="only Python programs are allowed") as refused:
         engine.upload("flights.jar", b"")
     assert refused.value.status == 400
     assert not isinstance(refused.value, NotFound)
