@@ -41,6 +41,9 @@ bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEER
 sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
 	@$(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
 
+golden: setup ## keep snapshots of the present format for ever, in tests/fixtures/snapshots
+	@PYTHONPATH=tests $(PYTHON_IN) -m golden_snapshots
+
 explain: setup ## logical and physical plan of a job file: make explain JOB=examples/words.py
 	@.venv/bin/headwater plan $(or $(JOB),examples/words.py)
 
@@ -51,4 +54,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers sim explain format lock
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers sim golden explain format lock
