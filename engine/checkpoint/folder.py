@@ -58,6 +58,10 @@ class Folder(ABC):
         content = self.read(name)
         return None if content is None else len(content)
 
+    def is_file(self) -> bool:
+        """Whether there is a file where the folder should be."""
+        return False
+
     @abstractmethod
     def exists(self) -> bool:
         """Whether the folder is there."""

@@ -81,10 +81,7 @@ class LocalFolder(Folder):
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            msg = (
-                f"snapshot file {path} cannot be read: {error.strerror or error}; check its rights"
-            )
-            raise StorageError(msg) from error
+            raise StorageError(_unreadable(path, error)) from error
 
     def scannable(self, name: str) -> str | IO[bytes]:
         """The path of a file."""
@@ -93,7 +90,14 @@ class LocalFolder(Folder):
     def size(self, name: str) -> int | None:
         """Return the size of a file, None if there is none."""
         path = self._path / checked(name, self.url)
-        return path.stat().st_size if path.is_file() else None
+        try:
+            return path.stat().st_size if path.is_file() else None
+        except OSError as error:
+            raise StorageError(_unreadable(path, error)) from error
+
+    def is_file(self) -> bool:
+        """Whether there is a file where the folder should be."""
+        return self._path.is_file()
 
     def exists(self) -> bool:
         """Whether the folder is there."""
@@ -121,6 +125,10 @@ class LocalFolder(Folder):
                 "check its rights"
             )
             raise StorageError(msg) from error
+
+
+def _unreadable(path: Path, error: OSError) -> str:
+    return f"snapshot file {path} cannot be read: {_reason(error)}; check it and its rights"
 
 
 def _reason(error: Exception) -> str:

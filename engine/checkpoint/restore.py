@@ -41,6 +41,9 @@ from engine.keygroups import KeyGroupRange, range_of
 
 OpenFolder = Callable[[str], Folder]
 
+READ_AT_ONCE_BYTES = 2 << 30
+"""Hashed in a few seconds, which is no more than people wait for a job to be accepted."""
+
 
 @dataclass(frozen=True, slots=True)
 class SubtaskRestore:
@@ -84,7 +87,9 @@ def load_manifest(url: str, open_at: OpenFolder = open_folder) -> Manifest:
     content = folder.read(METADATA)
     if content is not None:
         return parse_manifest(content, folder.url)
-    if not folder.exists():
+    if folder.is_file():
+        msg = f"snapshot is a folder, and {folder.url} is a file; pass the folder that it lies in"
+    elif not folder.exists():
         msg = f"snapshot is not there: no folder {folder.url}; check the path"
     else:
         msg = (
@@ -142,12 +147,20 @@ def read_restore(
 
 
 def check_files(manifest: Manifest, url: str, open_at: OpenFolder = open_folder) -> None:
-    """Look for files that are missing or torn, without reading any. Raises SnapshotCorrupt."""
+    """Look for files that are missing, torn or altered. Raises SnapshotCorrupt, StorageError.
+
+    Those of a very large snapshot are not read here: its subtasks find what is altered, before any
+    of them processes a row.
+    """
     folder = open_at(url)
+    read = manifest.size_bytes <= READ_AT_ONCE_BYTES
     for entry in manifest.operators:
         for state in entry.states:
             for file in state.files:
-                check_present(folder, file.path, file.stored)
+                if read:
+                    open_verified(folder, file.path, file.stored).close()
+                else:
+                    check_present(folder, file.path, file.stored)
 
 
 def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange:
