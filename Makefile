@@ -44,6 +44,9 @@ sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
 golden: setup ## keep snapshots of the present format for ever, in tests/fixtures/snapshots
 	@PYTHONPATH=tests $(PYTHON_IN) -m golden_snapshots
 
+chaos: setup ## a real cluster hurt at random, again and again: make chaos SEEDS=0-99 MINUTES=30, or SEEDS=7
+	@$(PYTHON_IN) -m engine.testing.chaos --seeds $(or $(SEEDS),0-999) --minutes $(or $(MINUTES),10)
+
 explain: setup ## logical and physical plan of a job file: make explain JOB=examples/words.py
 	@.venv/bin/headwater plan $(or $(JOB),examples/words.py)
 
@@ -54,4 +57,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers sim golden explain format lock
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers sim chaos golden explain format lock

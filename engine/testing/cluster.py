@@ -12,11 +12,12 @@ Guarantee  after the block none of its processes runs, and if the test process d
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -38,14 +39,22 @@ class LocalCluster:
     """Starts and ends the processes, and kills them on demand."""
 
     def __init__(
-        self, home: Path, *, task_managers: int = 2, slots: int = 2, options: Sequence[str] = ()
+        self,
+        home: Path,
+        *,
+        task_managers: int = 2,
+        slots: int = 2,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        """`options` of the job manager; `environment`: variables that its processes have too."""
         self.home = home
         self.url = ""
         """Address of the REST interface; the same after a restart."""
         self._task_managers = task_managers
         self._slots = slots
         self._options = options
+        self._environment = dict(environment or {})
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._seen: dict[int, psutil.Process] = {}
@@ -67,6 +76,10 @@ class LocalCluster:
     def log(self) -> str:
         """What the job manager has printed."""
         return (self.home / "jobmanager.log").read_text(errors="replace")
+
+    def job_manager(self) -> psutil.Process:
+        """The process that `kill_job_manager` kills."""
+        return psutil.Process(self._running().pid)
 
     def workers(self) -> list[psutil.Process]:
         """Worker processes that run, oldest first."""
@@ -103,6 +116,7 @@ class LocalCluster:
                     *("--task-managers", str(self._task_managers), "--slots", str(self._slots)),
                     *self._options,
                 ],
+                env=os.environ | self._environment,
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
