@@ -32,7 +32,7 @@ test-integration: setup ## tests with real processes
 test-browser: setup ## the story in real Chromium
 	@export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
 
-bench: setup ## rows/s and peak memory of windows, joins, functions and JSON lines, beside one batch in Polars
+bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines and large snapshots
 	@$(PYTHON_IN) -m benchmarks
 
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5

@@ -4,7 +4,8 @@
 
 For each workload a cluster runs its job from upload to FINISHED with a checkpoint each second, and
 the output is checked. The baseline is the first one's work as one batch in plain Polars on one
-thread, in the same run: compare ratios between machines, not rows/s.
+thread, in the same run: compare ratios between machines, not rows/s. Then what checkpoints cost
+(`--only overhead`), and snapshots of a state of ten million keys (`--only snapshots`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 import psutil
 
+from benchmarks import overhead, snapshots
 from benchmarks.cluster import run
 from benchmarks.workloads import WORKLOADS, Workload
 
@@ -118,16 +122,32 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="so many times the rows")
     parser.add_argument("--json", type=Path, help="write the results to this file too")
     args = parser.parse_args()
-    print(f"{psutil.cpu_count()} cores; checkpoint each second, real processes\n\n{heading()}")
-    results = [baseline(int(BASELINE_ROWS * args.scale))]
-    print(line(results[0]), flush=True)
-    for workload in WORKLOADS:
-        if args.only in workload.name:
-            results.append(measured(workload, args.scale, results[0]))
-            print(line(results[-1]), flush=True)
+    print(f"{psutil.cpu_count()} cores; real processes\n")
+    found: list[dict[str, object]] = list(workloads(args.only, args.scale))
+    if args.only in overhead.NAME:
+        lost = overhead.measured(args.scale)
+        print(f"{lost}\n", flush=True)
+        found.append({"name": overhead.NAME} | asdict(lost))
+    if args.only in snapshots.NAME:
+        print(snapshots.heading())
+        for step in snapshots.measured(args.scale):
+            print(step, flush=True)
+            found.append(asdict(step))
     if args.json is not None:
-        rows = [asdict(result) | {"rows_per_second": result.rows_per_second} for result in results]
-        args.json.write_text(f"{json.dumps(rows, indent=1)}\n")
+        args.json.write_text(f"{json.dumps(found, indent=1)}\n")
+
+
+def workloads(only: str, scale: float) -> Iterator[dict[str, object]]:
+    """Measure the workloads with a text in their name, and print each."""
+    chosen = [workload for workload in WORKLOADS if only in workload.name]
+    if not chosen:
+        return
+    print(f"checkpoint each second\n\n{heading()}")
+    base = baseline(int(BASELINE_ROWS * scale))
+    for result in chain([base], (measured(workload, scale, base) for workload in chosen)):
+        print(line(result), flush=True)
+        yield asdict(result) | {"rows_per_second": result.rows_per_second}
+    print()
 
 
 if __name__ == "__main__":

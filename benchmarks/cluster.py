@@ -44,6 +44,8 @@ class Usage:
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.peak_bytes = 0
+        self.largest_bytes = 0
+        """The peak of any one worker."""
         self._cpu_s: dict[int, float] = {}
         self._before: dict[int, float] = {}
         self._cluster = cluster
@@ -69,8 +71,9 @@ class Usage:
 
     def _sample(self) -> None:
         while not self._stop.wait(SAMPLE_S):
-            used = sum(map(self._look, self._cluster.workers()))
-            self.peak_bytes = max(self.peak_bytes, used)
+            used = [self._look(worker) for worker in self._cluster.workers()]
+            self.peak_bytes = max(self.peak_bytes, sum(used))
+            self.largest_bytes = max(self.largest_bytes, *used, 0)
 
     def _look(self, worker: psutil.Process) -> int:
         try:

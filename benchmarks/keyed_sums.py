@@ -105,9 +105,11 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=KEYS)
     parser.add_argument("--per-second", type=int, default=PER_SECOND)
     parser.add_argument("--window", choices=WINDOWS, default="tumbling")
+    parser.add_argument("--no-checkpoints", action="store_true")
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args()
-    env = hw.Environment("keyed-sums", checkpoint_interval="1s")
+    interval = None if args.no_checkpoints else "1s"
+    env = hw.Environment("keyed-sums", checkpoint_interval=interval)
     in_time = hw.bounded_out_of_orderness("500ms", column="time")
     made, window = WINDOWS[args.window]
     source = made(args.rows, args.keys, args.per_second)
