@@ -1,38 +1,84 @@
-"""Addresses: keys and times as bytes.
+"""Addresses: keys and times as bytes, in the order of the keys and times themselves.
 
-    of_key       equal keys as equal bytes, in no order that matters: for values
-    ordered_key  bytes in the order of the keys themselves: for timers, of which the first is wanted
-    ordered      a time or number, in order
+    key group (2 bytes), then each key column
+        numbers, times    8 bytes, big end first
+        text, bytes       as they are, and an end that comes before any text that goes on
 
-Shapes   a key is its key group and one Python object per key column.
+Order    entries of a state lie on disk in the order of its canonical table: snapshots are read, and
+         restored, from front to back.
+Cost     a key takes about a microsecond; of a table, a fifth of that.
 """
 
 from __future__ import annotations
 
-import marshal
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from engine.elements import KEY_GROUP
 from engine.errors import InternalError
 from engine.state.handles import Key
+from engine.state.rocks.fixed import code_of, fixed_bytes, number_of, numbers_of
 
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  of times without a zone
-_MICROSECOND = timedelta(microseconds=1)
-# Version 2 writes equal values as equal bytes; later ones depend on who else refers to them.
-_MARSHAL = 2
+MANY = 500
+"""So many keys are worth the millisecond that it takes to make columns of them."""
+
 _HALF = 2**63
+_END = b"\0\0"
 
 
-def of_key(key: Key, *, temporal: bool) -> bytes:
-    """A key, by key group. `temporal`: whether a column holds times."""
-    columns = tuple(map(_plain, key[1:])) if temporal else key[1:]
-    address: bytes = key[0].to_bytes(2, "big") + marshal.dumps(columns, _MARSHAL)
-    return address
+class Addresses:
+    """Where the keys of one state are."""
+
+    def __init__(self, prefix: bytes, keys: Mapping[str, pl.DataType]) -> None:
+        self._prefix = prefix
+        self._names = list(keys)
+        self._schema = {KEY_GROUP: pl.UInt16(), **keys}
+        self._columns = [ordering(dtype) for dtype in keys.values()]
+
+    def of(self, key: Key) -> bytes:
+        """The address of one key."""
+        address: bytes = self._prefix + key[0].to_bytes(2, "big")
+        for column, value in zip(self._columns, key[1:], strict=True):
+            address += column(value)
+        return address
+
+    def of_many(self, keys: Sequence[Key]) -> list[bytes]:
+        """The address of each key."""
+        if len(keys) < MANY:
+            return list(map(self.of, keys))
+        columns = zip(self._schema.items(), zip(*keys, strict=True), strict=True)
+        table = pl.DataFrame([pl.Series(name, of, dtype=dtype) for (name, dtype), of in columns])
+        return self.of_rows(table).to_list()
+
+    def of_rows(self, table: pl.DataFrame) -> pl.Series:
+        """The address of each row of a canonical table, as bytes; tables are in their order."""
+        groups = fixed_bytes(table.get_column(KEY_GROUP).to_numpy().astype(">u2"))
+        address = pl.lit(self._prefix) + pl.lit(groups)
+        for name in self._names:
+            address = address + pl.lit(_ordered_bytes(table.get_column(name)))
+        return table.select(address.alias("address")).to_series()
 
 
-def group_of(address: bytes, at: int) -> int:
-    """The key group of a key whose bytes begin somewhere in an address."""
-    return int.from_bytes(address[at : at + 2], "big")
+def ordering(dtype: pl.DataType) -> Callable[[Any], bytes]:
+    """How values of a key or a map key become bytes that compare as the values do.
+
+    >>> text, number = ordering(pl.String()), ordering(pl.Int64())
+    >>> text("a") < text("ab") < text("b"), number(-5) < number(3) < number(2**62)
+    (True, True)
+    """
+    if dtype == pl.String:
+        return lambda text: _ended(text.encode())
+    if dtype == pl.Binary:
+        return _ended
+    if dtype.is_float() or code_of(dtype) is None:
+        msg = f"keys of a state cannot be put in order: their type is {dtype}"
+        raise InternalError(msg)
+    number = number_of(dtype)
+    half = 0 if dtype == pl.UInt64 else _HALF
+    return lambda value: (number(value) + half).to_bytes(8, "big")
 
 
 def ordered(number: int) -> bytes:
@@ -44,48 +90,24 @@ def ordered(number: int) -> bytes:
     return (number + _HALF).to_bytes(8, "big")
 
 
-def ordered_key(key: Key) -> bytes:
-    """A key in bytes that compare as keys do.
-
-    >>> ordered_key((1, "a", 2)) < ordered_key((1, "a", 10)) < ordered_key((1, "ab", 1))
-    True
-    """
-    address: bytes = key[0].to_bytes(2, "big") + b"".join(map(ordered_column, key[1:]))
-    return address
-
-
-def ordered_column(value: Any) -> bytes:
-    """A value of a key or a map key in bytes that compare as such values do."""
-    match _plain(value):
-        case bool(truth):
-            return b"\1" if truth else b"\0"
-        case int(number):
-            # Wide enough for Int64 and UInt64 alike.
-            return (number + _HALF).to_bytes(9, "big")
-        case str(text):
-            return _ended(text.encode())
-        case bytes(raw):
-            return _ended(raw)
-    msg = f"key of a timer cannot be put in order: got {value!r}"
-    raise InternalError(msg)
+def group_of(address: bytes, at: int) -> int:
+    """The key group of a key whose bytes begin somewhere in an address."""
+    return int.from_bytes(address[at : at + 2], "big")
 
 
 def _ended(raw: bytes) -> bytes:
-    """Text whose end comes before any text that goes on."""
-    return raw.replace(b"\0", b"\0\xff") + b"\0\0"
+    return raw.replace(b"\0", b"\0\xff") + _END
 
 
-def _plain(value: Any) -> Any:
-    """A time as something that can be marshalled."""
-    match value:
-        case datetime(tzinfo=None):
-            return (value - _EPOCH) // _MICROSECOND
-        case datetime():
-            return (value - _EPOCH.replace(tzinfo=UTC)) // _MICROSECOND
-        case date():
-            return value.toordinal()
-        case timedelta():
-            return value // _MICROSECOND
-        case time():
-            return value.isoformat("microseconds")
-    return value
+def _ordered_bytes(column: pl.Series) -> pl.Series:
+    """What `ordering` gives for each value of a column."""
+    dtype = column.dtype
+    if dtype in (pl.String, pl.Binary):
+        raw = column.cast(pl.Binary)
+        if raw.bin.contains(b"\0").any():
+            return pl.Series([_ended(value) for value in raw], dtype=pl.Binary)
+        return raw.to_frame().select(pl.first() + pl.lit(_END)).to_series()
+    numbers = numbers_of(column)
+    if dtype != pl.UInt64:
+        numbers = numbers.astype(np.int64).view(np.uint64) ^ np.uint64(_HALF)
+    return fixed_bytes(numbers.astype(">u8"))

@@ -21,7 +21,7 @@ from rocksdict import WriteBatch
 from engine.state.contract import ROW_INDEX, StateDescriptor
 from engine.state.frames import FrozenFrames, rows_by_key, taken_in
 from engine.state.handles import FramesHandle, Key
-from engine.state.rocks.addresses import group_of, of_key, ordered
+from engine.state.rocks.addresses import Addresses, group_of, ordered
 from engine.state.rocks.blocks import packed, unpacked
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
@@ -56,7 +56,7 @@ class RocksFrames(FramesHandle):
         self._prefix = place.prefix
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
-        self._temporal = any(dtype.is_temporal() for dtype in descriptor.keys.values())
+        self._addresses = Addresses(place.prefix, descriptor.keys)
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Sequence[pl.DataFrame]]:
         """The frames of those keys that have rows."""
@@ -83,14 +83,14 @@ class RocksFrames(FramesHandle):
             kept = note.pieces[: len(note.pieces) - len(taken[key])]
             batch.put(self._piece(key, note.next), packed(piece))
             content = key, (*kept, (note.next, piece.height))
-            batch.put(self._base(key) + _NOTE, pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
+            batch.put(self._note(key), pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
         self._store.write(batch)
 
     def remove_many(self, keys: Iterable[Key]) -> None:
         """Forget the rows of keys."""
         batch = WriteBatch(raw_mode=True)
         for key, note in self._notes(keys).items():
-            batch.delete(self._base(key) + _NOTE)
+            batch.delete(self._note(key))
             for number, _ in note.pieces:
                 batch.delete(self._piece(key, number))
         self._store.write(batch)
@@ -100,7 +100,7 @@ class RocksFrames(FramesHandle):
         self.append_many({key: [rows] for key, rows in rows_by_key(self.descriptor, table)})
 
     def _notes(self, keys: Iterable[Key]) -> dict[Key, _Note]:
-        addresses = {self._base(key) + _NOTE: key for key in keys}
+        addresses = {self._note(key): key for key in keys}
         wanted = sorted(addresses)
         found = zip(wanted, self._store.get(wanted), strict=True)
         return {
@@ -119,11 +119,11 @@ class RocksFrames(FramesHandle):
             found[key].append(unpacked(address, raw))
         return found
 
-    def _base(self, key: Key) -> bytes:
-        return self._prefix + of_key(key, temporal=self._temporal)
+    def _note(self, key: Key) -> bytes:
+        return self._addresses.of(key) + _NOTE
 
     def _piece(self, key: Key, number: int) -> bytes:
-        return self._base(key) + _PIECE + ordered(number)
+        return self._addresses.of(key) + _PIECE + ordered(number)
 
     def freeze(self) -> FrozenRocksFrames:
         """A view of the database."""

@@ -11,21 +11,22 @@ Cost     a large map costs a read per map key that a batch asks for, and a write
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 import polars as pl
 from rocksdict import WriteBatch
 
-from engine.state.contract import FrozenState, StateDescriptor
+from engine.state.contract import MAP_KEY, FrozenState, StateDescriptor
 from engine.state.handles import DELETED, Key
-from engine.state.rocks.addresses import ordered_column
+from engine.state.rocks.addresses import ordering
+from engine.state.rocks.entries import PickledEntries, pickled, unpickled
+from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
-from engine.state.rocks.store import Store
-from engine.state.rocks.values import FrozenRocksValues, RocksValues, Stored, entry
-from engine.state.tables import items_of
+from engine.state.rocks.store import Store, View
+from engine.state.rocks.values import RocksValues
+from engine.state.tables import items_of, table_of
 
 _ENTRY, _BEHIND = b"\1", b"\2"
 """Entries of a large map lie between these behind its key's own address."""
@@ -41,15 +42,17 @@ _MISSING: Any = object()
 class LargeMap(MutableMapping[Any, Any]):
     """The entries of one key, read as they are asked for; changes stay here until they are put."""
 
-    def __init__(self, store: Store, base: bytes) -> None:
+    def __init__(self, store: Store, base: bytes, ordered: Callable[[Any], bytes]) -> None:
+        """`base`: the address of the key. `ordered`: makes bytes of map keys."""
         self._store = store
         self._base = base + _ENTRY
+        self._ordered = ordered
         self._read: dict[Any, Any] = {}
         self.changes: dict[Any, Any] = {}
 
     def copy(self) -> LargeMap:
         """A map of its own, with the same entries."""
-        copied = LargeMap(self._store, self._base[:-1])
+        copied = LargeMap(self._store, self._base[:-1], self._ordered)
         copied._read, copied.changes = self._read, dict(self.changes)
         return copied
 
@@ -57,8 +60,8 @@ class LargeMap(MutableMapping[Any, Any]):
         found = self.changes.get(at, _MISSING)
         if found is _MISSING:
             if at not in self._read:
-                [raw] = self._store.get([self._base + ordered_column(at)])
-                self._read[at] = DELETED if raw is None else entry(raw)[1]
+                [raw] = self._store.get([self._base + self._ordered(at)])
+                self._read[at] = DELETED if raw is None else unpickled(raw)[1]
             found = self._read[at]
         if found is DELETED:
             raise KeyError(at)
@@ -73,7 +76,7 @@ class LargeMap(MutableMapping[Any, Any]):
     def scan(self) -> Iterator[tuple[Any, Any]]:
         """All entries, in one go."""
         for _, raw in self._store.view().items(self._base):
-            at, item = entry(raw)
+            at, item = unpickled(raw)
             if at not in self.changes:
                 yield at, item
         yield from ((at, item) for at, item in self.changes.items() if item is not DELETED)
@@ -99,8 +102,7 @@ class LargeMap(MutableMapping[Any, Any]):
     def puts(self) -> Iterator[tuple[bytes, bytes | None]]:
         """What has to be written; None for what has to be deleted."""
         for at, item in self.changes.items():
-            content = None if item is DELETED else pickle.dumps((at, item), pickle.HIGHEST_PROTOCOL)
-            yield self._base + ordered_column(at), content
+            yield self._base + self._ordered(at), None if item is DELETED else pickled(at, item)
 
 
 class RocksMaps(RocksValues):
@@ -109,6 +111,7 @@ class RocksMaps(RocksValues):
     def __init__(self, descriptor: StateDescriptor, place: Place) -> None:
         super().__init__(descriptor, place)
         self._inline = max(1, min(_INLINE, place.budget.block_bytes // _ENTRY_BYTES))
+        self._ordered = ordering(descriptor.values[MAP_KEY])
         self._known: dict[Key, bool] = {}
         """Whether keys of the last read are large: what a turn writes it has read before."""
 
@@ -117,7 +120,10 @@ class RocksMaps(RocksValues):
         asked = list(keys)
         found = super().get_many(asked)
         self._known = {key: key in found and found[key] is None for key in asked}
-        return {key: self._large(key) if held is None else held for key, held in found.items()}
+        return {
+            key: self._large(self._addresses.of(key)) if held is None else held
+            for key, held in found.items()
+        }
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """One WriteBatch, of what has changed in large maps."""
@@ -132,7 +138,7 @@ class RocksMaps(RocksValues):
         self._store.write(batch)
 
     def _put(self, key: Key, held: Any, batch: WriteBatch) -> None:
-        address = self._address(key)
+        address = self._addresses.of(key)
         if isinstance(held, LargeMap):
             for at, content in held.puts():
                 if content is None:
@@ -145,23 +151,23 @@ class RocksMaps(RocksValues):
         if held is DELETED:
             batch.delete(address)
         elif len(held) <= self._inline:
-            batch.put(address, pickle.dumps((key, held), pickle.HIGHEST_PROTOCOL))
+            batch.put(address, pickled(key, held))
         else:
-            batch.put(address, pickle.dumps((key, None), pickle.HIGHEST_PROTOCOL))
-            large = self._large(key)
+            batch.put(address, pickled(key, None))
+            large = self._large(address)
             large.changes = dict(held)
             for at, content in large.puts():
                 batch.put(at, content)
         self._known[key] = held is not DELETED and len(held) > self._inline
 
-    def _large(self, key: Key) -> LargeMap:
-        return LargeMap(self._store, self._address(key))
+    def _large(self, address: bytes) -> LargeMap:
+        return LargeMap(self._store, address, self._ordered)
 
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Everything, by key group."""
-        for address, key, held in _walk(self._store.view().items(self._prefix)):
+        for address, key, held, _ in _walk(self._store.view().items(self._prefix)):
             if not isinstance(held, _Entry):
-                yield key, LargeMap(self._store, address) if held is None else held
+                yield key, self._large(address) if held is None else held
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table, or of a part of one."""
@@ -180,15 +186,31 @@ class RocksMaps(RocksValues):
         return FrozenRocksMaps(self.descriptor, view, self._prefix, self._part_bytes)
 
 
-class FrozenRocksMaps(FrozenRocksValues):
+class FrozenRocksMaps(PartedState):
     """One map state as it was at a barrier."""
 
-    def _items(self, stored: Iterable[tuple[bytes, bytes]]) -> Iterator[Stored]:
-        for address, key, held in _walk(stored):
-            if isinstance(held, _Entry):
-                yield address, key, {held.at: held.item}
-            elif held is not None:
-                yield address, key, held
+    def __init__(
+        self, descriptor: StateDescriptor, view: View, prefix: bytes, part_bytes: int
+    ) -> None:
+        self.descriptor = descriptor
+        self._view = view
+        self._prefix = prefix
+        self._part_bytes = part_bytes // PickledEntries.growth
+
+    def tables(self) -> Iterator[pl.DataFrame]:
+        """The canonical table in parts, which are in its order; a large map may be cut."""
+        held: list[tuple[Key, Mapping[Any, Any]]] = []
+        size_bytes = 0
+        for found in _walk(self._view.items(self._prefix)):
+            if isinstance(found.held, _Entry):
+                held.append((found.key, {found.held.at: found.held.item}))
+            elif found.held is not None:
+                held.append((found.key, found.held))
+            size_bytes += found.size_bytes
+            if size_bytes > self._part_bytes:
+                yield table_of(self.descriptor, held)
+                held, size_bytes = [], 0
+        yield table_of(self.descriptor, held)
 
 
 class _Entry(NamedTuple):
@@ -198,14 +220,24 @@ class _Entry(NamedTuple):
     item: Any
 
 
-def _walk(stored: Iterable[tuple[bytes, bytes]]) -> Iterator[Stored]:
-    """(address, key, what it has): a dict, or None and after it the entries of a large map."""
+class _Stored(NamedTuple):
+    """What lies at one address."""
+
+    address: bytes
+    """Of the key."""
+    key: Key
+    held: Mapping[Any, Any] | _Entry | None
+    """All of a small map; or None, and after it the entries of a large one."""
+    size_bytes: int
+
+
+def _walk(stored: Iterable[tuple[bytes, bytes]]) -> Iterator[_Stored]:
     large: bytes | None = None
-    key: Key = ()
+    base, key = b"", ()
     for address, raw in stored:
         if large is not None and address.startswith(large):
-            yield address, key, _Entry(*entry(raw))
+            yield _Stored(base, key, _Entry(*unpickled(raw)), len(raw))
             continue
-        key, held = entry(raw)
+        base, (key, held) = address, unpickled(raw)
         large = address + _ENTRY if held is None else None
-        yield address, key, held
+        yield _Stored(base, key, held, len(raw))

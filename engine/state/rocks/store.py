@@ -2,11 +2,13 @@
 
     Store   get, write           the subtask's thread
     View    get, items           the database as it was at one moment; any one thread
+    Scan    iteration, parts     all that lies behind a prefix, as it was at one moment; once
 
 Guarantee  the folder holds nothing that must survive: it dies with its process, and writes have no
            log. A view stays readable after later writes, and after the store was closed.
-Cost     taking a view takes microseconds: it is an iterator, which keeps the files and buffers it
-         reads from. (Not `Snapshot.items()`, which shows what was written later: rocksdict 0.3.29.)
+Cost     taking a view or a scan takes microseconds: each is an iterator, which keeps the files and
+         buffers it reads from. (Not `Snapshot.items()`, which shows what was written later:
+         rocksdict 0.3.29.) A view gives an entry in 0.8 µs, a scan in half of that.
 Errors   ConfigError when the folder cannot be used, StateError when the disk fails or is full.
 """
 
@@ -17,6 +19,7 @@ import shutil
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from rocksdict import (
     Options,
     Rdict,
     RdictIter,
+    ReadOptions,
     WriteBatch,
     WriteOptions,
 )
@@ -36,6 +40,7 @@ from engine.state.budget import Budget
 from engine.state.scratch import scratch_folder
 
 _BLOOM_BITS = 10
+_CHUNK = 4_096
 _MEMTABLES = "rocksdb.cur-size-all-mem-tables"
 _OURS_TO_SOLVE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE)
 """What may be over when the job is started again; anything else is a wrong setting."""
@@ -81,6 +86,17 @@ class Store:
         """The database as it is now."""
         iterator = None if self._opened is None else self._opened.iter()
         return View(iterator, self._path, self._folder)
+
+    def scan(self, prefix: bytes) -> Scan:
+        """What lies behind a prefix now."""
+        reading = ReadOptions()
+        reading.set_iterate_upper_bound(_after(prefix))
+        # Each block is read once: it must not drive out of the cache what batches want.
+        reading.fill_cache(False)  # type: ignore[call-arg]  # its stub is wrong
+        values: Iterator[bytes] = iter(())
+        if self._opened is not None:
+            values = self._opened.values(from_key=prefix, read_opt=reading)
+        return Scan(values, reading, self._path, self._folder)
 
     def close(self) -> None:
         """Close the database; what views still read stays until they are gone."""
@@ -128,6 +144,41 @@ class View:
                 yield address, iterator.value()
                 iterator.next()
             iterator.status()
+
+
+class Scan:
+    """The values behind a prefix as they were at one moment, in order of address."""
+
+    def __init__(
+        self, values: Iterator[bytes], reading: ReadOptions, path: Path, folder: _Folder | None
+    ) -> None:
+        self._values = values
+        # RocksDB has no copy of the upper bound that is in it.
+        self._reading = reading
+        self._path = path
+        self._folder = folder
+
+    def __iter__(self) -> Iterator[bytes]:
+        return chain.from_iterable(self._chunks())
+
+    def parts(self, size_bytes: int) -> Iterator[list[bytes]]:
+        """All values, about so many bytes of them at a time."""
+        part: list[bytes] = []
+        part_bytes = 0
+        for chunk in self._chunks():
+            part += chunk
+            part_bytes += sum(map(len, chunk))
+            if part_bytes >= size_bytes:
+                yield part
+                part, part_bytes = [], 0
+        if part:
+            yield part
+
+    def _chunks(self) -> Iterator[list[bytes]]:
+        """Small enough that no other thread has to wait long: nothing interrupts such a call."""
+        with _explained("read", self._path):
+            while chunk := list(islice(self._values, _CHUNK)):
+                yield chunk
 
 
 class _Folder:
@@ -182,3 +233,8 @@ def _unlogged() -> WriteOptions:
     options = WriteOptions()
     options.disable_wal = True  # type: ignore[method-assign, assignment]  # its stub is wrong
     return options
+
+
+def _after(prefix: bytes) -> bytes:
+    """The first address behind all that begin with a prefix; no prefix is all ones."""
+    return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")

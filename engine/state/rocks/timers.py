@@ -21,7 +21,7 @@ from rocksdict import WriteBatch
 from engine.elements import KEY_GROUP, Micros
 from engine.state.contract import TIME, FrozenState, StateDescriptor
 from engine.state.handles import Key, TimersHandle
-from engine.state.rocks.addresses import ordered, ordered_key
+from engine.state.rocks.addresses import Addresses, ordered
 from engine.state.rocks.memory import Shrinking
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
@@ -47,6 +47,7 @@ class RocksTimers(TimersHandle, Shrinking):
     def __init__(self, descriptor: StateDescriptor, place: Place) -> None:
         self.descriptor = descriptor
         self._prefix = place.prefix
+        self._addresses = Addresses(b"", descriptor.keys)
         self._store = place.store
         self._memory = place.memory
         self._part_rows = max(_FEWEST, place.budget.part_bytes // _TIMER_BYTES)
@@ -145,7 +146,7 @@ class RocksTimers(TimersHandle, Shrinking):
         self._store.write(batch)
 
     def _address(self, timer: Timer) -> bytes:
-        return self._prefix + ordered(timer[0]) + ordered_key(timer[1])
+        return self._prefix + ordered(timer[0]) + self._addresses.of(timer[1])
 
     def freeze(self) -> FrozenState:
         """References to what is in memory, and a view of what is on disk."""

@@ -1,14 +1,14 @@
 """Values on disk: what each key has, as one entry.
 
-    address = number of the state, key group, key columns     (bytes, in order of key group)
-    entry   = the key as Python objects, and what it has      (pickled)
+    address = number of the state, key group, key columns     in the order of the canonical table
+    entry   = the key, and what it has                        entries.py
 
-Cost     a batch is one multi-get with sorted addresses and one WriteBatch. A list is one entry.
+Cost     a batch is one multi-get with sorted addresses and one WriteBatch. A list is one entry. A
+         snapshot is read from front to back, a restored one written so.
 """
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -19,25 +19,19 @@ from rocksdict import WriteBatch
 
 from engine.state.contract import FrozenState, StateDescriptor, StateKind
 from engine.state.handles import DELETED, Agenda, Key, ValueHandle
-from engine.state.rocks.addresses import group_of, of_key
+from engine.state.rocks.addresses import MANY, Addresses
 from engine.state.rocks.agenda import RocksAgenda
+from engine.state.rocks.entries import Entries, PackedEntries, entries_of
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
-from engine.state.rocks.store import View
-from engine.state.tables import continued, in_order, items_of, table_of
+from engine.state.rocks.store import Scan
+from engine.state.tables import continued, items_of, table_of
 
 _LOADED = 10_000
 """So many keys are written at once when a state is restored."""
 
 _AGENDA = b"\xff"
 """No state has so large a number that its addresses begin so."""
-
-_GROWTH = 8
-"""A Python object takes about so many times the bytes of its pickle."""
-
-
-Stored = tuple[bytes, Key, Any]
-"""An address, its key, and what it has."""
 
 
 class RocksValues(ValueHandle):
@@ -49,27 +43,40 @@ class RocksValues(ValueHandle):
         self._prefix = place.prefix
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
-        self._temporal = any(dtype.is_temporal() for dtype in descriptor.keys.values())
+        self._addresses = Addresses(place.prefix, descriptor.keys)
+        self._entries = entries_of(descriptor)
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """One multi-get: sorted keys are read twice as fast."""
-        found = self._store.get(sorted({self._address(key) for key in keys}))
-        return dict(entry(value) for value in found if value is not None)
+        found = self._store.get(sorted(set(self._addresses.of_many(list(keys)))))
+        return dict(self._entries.loaded_many([entry for entry in found if entry is not None]))
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """One WriteBatch."""
         batch = WriteBatch(raw_mode=True)
-        for key, value in values.items():
-            if value is DELETED:
-                batch.delete(self._address(key))
-            else:
-                content = pickle.dumps((key, value), protocol=pickle.HIGHEST_PROTOCOL)
-                batch.put(self._address(key), content)
+        kept = {key: item for key, item in values.items() if item is not DELETED}
+        for address, entry in self._stored(kept):
+            batch.put(address, entry)
+        if len(kept) < len(values):
+            for address in self._addresses.of_many([key for key in values if key not in kept]):
+                batch.delete(address)
         self._store.write(batch)
 
+    def _stored(self, items: Mapping[Key, Any]) -> Iterable[tuple[bytes, bytes]]:
+        """The address and the entry of each key."""
+        if isinstance(self._entries, PackedEntries) and len(items) >= MANY:
+            return self._packed(table_of(self.descriptor, items.items()), self._entries)
+        dumped, address_of = self._entries.dumped, self._addresses.of
+        return ((address_of(key), dumped(key, item)) for key, item in items.items())
+
+    def _packed(self, table: pl.DataFrame, entries: PackedEntries) -> Iterable[tuple[bytes, bytes]]:
+        """The address and the entry of each row of a canonical table."""
+        addresses = self._addresses.of_rows(table)
+        return zip(addresses.to_list(), entries.of_rows(table).to_list(), strict=True)
+
     def items(self) -> Iterator[tuple[Key, Any]]:
-        """Everything, by key group."""
-        return (entry(value) for _, value in self._store.view().items(self._prefix))
+        """Everything, by key."""
+        return map(self._entries.loaded, self._store.scan(self._prefix))
 
     def agenda(self, grain: int) -> Agenda:
         """An agenda on disk."""
@@ -79,6 +86,9 @@ class RocksValues(ValueHandle):
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table, or of a part of one."""
+        if isinstance(self._entries, PackedEntries):
+            self._load_packed(table, self._entries)
+            return
         items = items_of(self.descriptor, table)
         first = next(items, None)
         if first is None:
@@ -91,60 +101,30 @@ class RocksValues(ValueHandle):
         while chunk := dict(islice(items, _LOADED)):
             self.put_many(chunk)
 
-    def _address(self, key: Key) -> bytes:
-        return self._prefix + of_key(key, temporal=self._temporal)
+    def _load_packed(self, table: pl.DataFrame, entries: PackedEntries) -> None:
+        for rows in table.iter_slices(_LOADED):
+            batch = WriteBatch(raw_mode=True)
+            for address, entry in self._packed(rows, entries):
+                batch.put(address, entry)
+            self._store.write(batch)
 
     def freeze(self) -> FrozenState:
-        """A view of the database."""
-        view = self._store.view()
-        return FrozenRocksValues(self.descriptor, view, self._prefix, self._part_bytes)
+        """A scan of the database."""
+        scan = self._store.scan(self._prefix)
+        return FrozenRocksValues(self.descriptor, scan, self._entries, self._part_bytes)
 
 
 class FrozenRocksValues(PartedState):
     """One state as it was at a barrier."""
 
     def __init__(
-        self, descriptor: StateDescriptor, view: View, prefix: bytes, part_bytes: int
+        self, descriptor: StateDescriptor, scan: Scan, entries: Entries, part_bytes: int
     ) -> None:
         self.descriptor = descriptor
-        self._view = view
-        self._prefix = prefix
-        self._part_bytes = part_bytes
-        self._read_bytes = 0
-
-    def table(self) -> pl.DataFrame:
-        """The canonical table, whole."""
-        return in_order(self.descriptor, super().table())
+        self._scan = scan
+        self._entries = entries
+        self._part_bytes = part_bytes // entries.growth
 
     def tables(self) -> Iterator[pl.DataFrame]:
-        """The canonical table, some key groups at a time; or a part of one that is too large."""
-        held: list[tuple[Key, Any]] = []
-        size_bytes, last = 0, 0
-        # How much was read is how much comes out.
-        raw = self._counted(self._view.items(self._prefix))
-        for address, key, item in self._items(raw):
-            group = group_of(address, len(self._prefix))
-            size_bytes = self._read_bytes * _GROWTH
-            if size_bytes > self._part_bytes and (
-                group != last or size_bytes > 2 * self._part_bytes
-            ):
-                yield table_of(self.descriptor, held)
-                held, self._read_bytes = [], 0
-            held.append((key, item))
-            last = group
-        yield table_of(self.descriptor, held)
-
-    def _items(self, stored: Iterable[tuple[bytes, bytes]]) -> Iterator[Stored]:
-        """What is stored, in order of addresses."""
-        return ((address, *entry(raw)) for address, raw in stored)
-
-    def _counted(self, stored: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        for address, raw in stored:
-            self._read_bytes += len(raw)
-            yield address, raw
-
-
-def entry(raw: bytes) -> tuple[Any, Any]:
-    """What was stored: a key, and what it has."""
-    found: tuple[Any, Any] = pickle.loads(raw)  # noqa: S301  we wrote it
-    return found
+        """The canonical table in parts, which are in its order."""
+        return map(self._entries.table, self._scan.parts(self._part_bytes))
