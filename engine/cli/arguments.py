@@ -11,7 +11,6 @@ from typing import TypeAlias
 from engine.rest.client import DEFAULT_URL
 
 URL_VARIABLE = "HEADWATER_ENGINE_URL"
-TOKEN_VARIABLE = "HEADWATER_ENGINE_TOKEN"  # noqa: S105
 
 _Verbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -30,7 +29,6 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     ours, theirs = _split(argv)
     options = _parser().parse_args(_looking(ours))
     options.args = theirs
-    options.token = os.environ.get(TOKEN_VARIABLE)
     return options
 
 

@@ -13,6 +13,7 @@ Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. N
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -25,6 +26,7 @@ from engine.cli.snapshots import VERBS as LOOKS
 from engine.errors import HeadwaterError
 from engine.programs.loading import load, opened
 from engine.rest.client import EngineClient
+from engine.rest.tokens import token_of
 
 INTERRUPTED = 130
 
@@ -56,7 +58,7 @@ def main(
         elif options.command in LOCAL:
             LOCAL[options.command](options)
         else:
-            with connect(options.url, options.token) as engine:
+            with connect(options.url, token_of(os.environ)) as engine:
                 REMOTE[options.command](options, Target(engine))
     except HeadwaterError as error:
         print(f"headwater: {error}", file=sys.stderr)
@@ -69,7 +71,7 @@ def main(
 def _look(options: argparse.Namespace, connect: Callable[[str, str | None], EngineClient]) -> int:
     if not options.remote:
         return LOOKS[options.verb](options, Here())
-    with connect(options.url, options.token) as engine:
+    with connect(options.url, token_of(os.environ)) as engine:
         return LOOKS[options.verb](options, There(engine))
 
 

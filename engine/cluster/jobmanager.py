@@ -44,6 +44,7 @@ from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.service import JobManagerService
 from engine.cluster.store import Store
 from engine.errors import ConfigError
+from engine.rest import tokens
 from engine.rest.app import create_app
 from engine.runtime.control import SOCKET_NAME
 from engine.runtime.worker_lifeline import die_with_parent
@@ -270,7 +271,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parsed.task_managers,
             parsed.slots,
             parsed.max_rows,
-            os.environ.get("HEADWATER_ENGINE_TOKEN"),
+            _take_token(parsed.host),
             heartbeats_of(parse_settings(parsed.settings)),
             parsed.leave_lost,
             tuple(parsed.snapshots),
@@ -289,10 +290,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _take_token(host: str) -> str | None:
+    """The token that guards the address; user code does not inherit it. Raises ConfigError."""
+    token = tokens.token_of(os.environ)
+    tokens.check_address(host, token)
+    for name in (tokens.VARIABLE, tokens.FILE_VARIABLE):
+        os.environ.pop(name, None)
+    return token
+
+
 def _publish(home: Path, listener: socket.socket) -> None:
     """Say where it listens, to people and to programs that started it with port 0."""
     host, port = listener.getsockname()[:2]
-    url = f"http://{host}:{port}"
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     partial = home / f".{ADDRESS_FILE}.partial"
     partial.write_text(json.dumps({"url": url, "pid": os.getpid()}))
     partial.replace(home / ADDRESS_FILE)

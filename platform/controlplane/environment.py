@@ -5,6 +5,7 @@ HEADWATER_SECRET_KEY      else generated once into HOME/secret_key, readable by 
 HEADWATER_ALLOWED_HOSTS   comma-separated host names; default loopback
 HEADWATER_REDIS_URL       unix:///path/redis.sock or redis://host:port/0
 HEADWATER_ENGINE_URL      REST address of the embedded cluster
+HEADWATER_ENGINE_TOKEN    what that asks for, if it does; or HEADWATER_ENGINE_TOKEN_FILE
 HEADWATER_TRUSTED_ORIGINS comma-separated origins whose pages may post here, besides our own
 HEADWATER_HTTPS           1 when a proxy in front speaks HTTPS: cookies become Secure
 HEADWATER_DEBUG           1 shows tracebacks in pages

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
+from controlplane.backends.tokens import token_for
 from engine.rest.answers.cluster import TaskManager
 from engine.rest.client import ClientError, EngineClient
 
@@ -72,7 +73,7 @@ def _view(cluster: Cluster) -> ClusterView:
     if cluster.url.startswith(FAKE):
         return known
     try:
-        with EngineClient(cluster.url, timeout=QUICK_S) as engine:
+        with EngineClient(cluster.url, token_for(cluster.url), QUICK_S) as engine:
             found = engine.task_managers()
     except ClientError as error:
         return ClusterView(known.name, known.kind, known.url, known.version, away=str(error))

@@ -30,6 +30,7 @@ from controlplane.backends.errors import (
     UnknownTrigger,
 )
 from controlplane.backends.plans import plan_json
+from controlplane.backends.tokens import token_for
 from engine.rest.answers.jobs import JobDetail
 from engine.rest.client import ClientError, EngineClient, EngineUnreachable, NotFound, Refused
 from engine.rest.model.jobs import TaskStatus
@@ -177,7 +178,7 @@ def event_time(micros: int | None) -> datetime | None:
 
 @cache
 def _client(url: str, timeout_s: float) -> EngineClient:
-    return EngineClient(url, timeout=timeout_s)
+    return EngineClient(url, token_for(url), timeout_s)
 
 
 def _program(request: Start) -> Program:

@@ -26,6 +26,7 @@ from controlplane.backends.sightings import (
     VertexSighting,
     total,
 )
+from controlplane.backends.tokens import token_for
 from engine.rest.answers.checkpoints import CheckpointEntry, CheckpointList
 from engine.rest.answers.jobs import FailureEntry, JobDetail, JobPlan, VertexSummary
 from engine.rest.answers.snapshots import Progress
@@ -48,7 +49,7 @@ class EngineWatch:
     """Asks one engine; belongs to one event loop."""
 
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self._client = AsyncEngineClient(url, timeout=TIMEOUT_S, transport=transport)
+        self._client = AsyncEngineClient(url, token_for(url), TIMEOUT_S, transport)
         self._graphs: dict[str, _Graph] = {}
 
     async def close(self) -> None:

@@ -1,0 +1,35 @@
+"""What a job manager refuses before it starts anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.cluster import jobmanager
+from engine.rest.tokens import VARIABLE
+
+
+def refusal(home: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert jobmanager.main(["--home", str(home), "--port", "0", *options]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    return said
+
+
+def test_an_address_that_others_reach_without_a_token(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    said = refusal(tmp_path, capsys, "--host", "0.0.0.0")
+    assert said.startswith("headwater: address 0.0.0.0 is reached by other machines, and no token")
+
+
+def test_a_damaged_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "engine.db").write_bytes(b"no database" * 99)
+    assert "is damaged: file is not a database; put back" in refusal(tmp_path, capsys)
+
+
+def test_a_home_that_another_one_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with jobmanager.locked(tmp_path):
+        assert "is in use by another job manager; pass another --home" in refusal(tmp_path, capsys)
