@@ -78,9 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = state.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, add in LOOKS.items():
         add(verbs)
-        verbs.choices[name].add_argument(
-            "--remote", action="store_true", help="let the engine at --url look, not this machine"
-        )
+        _add_remote(verbs.choices[name])
     return parser
 
 
@@ -108,6 +106,13 @@ def _add_preflight(preflight: argparse.ArgumentParser) -> None:
     )
     _add_program(preflight)
     _add_restore(preflight)
+    _add_remote(preflight)
+
+
+def _add_remote(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--remote", action="store_true", help="let the engine at --url look, not this machine"
+    )
 
 
 def _add_restore(command: argparse.ArgumentParser) -> None:

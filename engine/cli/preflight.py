@@ -1,15 +1,24 @@
-"""The command that says what a job file would restore from a snapshot; it runs no job."""
+"""The command that says what a job file would restore from a snapshot; it runs no job.
+
+headwater preflight FILE -s PATH             reads the job file and the snapshot here
+headwater preflight FILE -s PATH --remote    sends the file to the engine, which looks
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 
-from engine.checkpoint.compatibility import check_restore
+from engine.checkpoint.compatibility import RestoreRow, check_restore
 from engine.checkpoint.renames import parse_renames
 from engine.checkpoint.restore import check_files, load_manifest
 from engine.cli.local import captured
+from engine.cli.remote import Target, lost, program_of, uploaded
 from engine.cli.table import table
+from engine.errors import RestoreError
 from engine.graph.plan import plan_of
+from engine.rest.answers.snapshots import PreflightRow
+from engine.rest.model.requests import PreflightRequest
 
 HEADS = ("operator", "state", "outcome", "rows", "bytes", "")
 
@@ -19,13 +28,28 @@ def preflight(options: argparse.Namespace) -> None:
     plan = plan_of(captured(options))
     manifest = load_manifest(options.from_savepoint)
     check_files(manifest, options.from_savepoint)
-    allowed = options.allow_non_restored or frozenset(options.allow_lost)
-    report = check_restore(manifest, plan, allowed, parse_renames(options.rename))
-    rows = [
-        (row.uid, row.state or "", row.outcome.value, row.rows, row.size_bytes, row.reason)
-        for row in report.rows
-    ]
-    print(table(HEADS, rows))
-    for warning in report.warnings:
-        print(f"warning: {warning}")
+    report = check_restore(manifest, plan, lost(options), parse_renames(options.rename))
+    _print(report.rows, report.warnings)
     report.raise_if_refused()
+
+
+def remote_preflight(options: argparse.Namespace, target: Target) -> None:
+    """The same, as the engine sees it. Raises RestoreError, and what the client can."""
+    program = program_of(options, *uploaded(options, target))
+    report = target.engine.preflight(
+        PreflightRequest(program, options.from_savepoint, lost(options))
+    )
+    _print(report.rows, report.warnings)
+    if not report.ok:
+        msg = f"snapshot does not fit the job: {'; '.join(report.refusals)}"
+        raise RestoreError(msg)
+
+
+def _print(rows: Iterable[RestoreRow | PreflightRow], warnings: Sequence[str]) -> None:
+    cells = [
+        (row.uid, row.state or "", str(row.outcome), row.rows, row.size_bytes, row.reason)
+        for row in rows
+    ]
+    print(table(HEADS, cells))
+    for warning in warnings:
+        print(f"warning: {warning}")

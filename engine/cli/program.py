@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from engine.cli import local, remote
 from engine.cli.arguments import parse
 from engine.cli.looks import Here, There
-from engine.cli.preflight import preflight
+from engine.cli.preflight import preflight, remote_preflight
 from engine.cli.remote import Target
 from engine.cli.snapshots import VERBS as LOOKS
 from engine.errors import HeadwaterError
@@ -37,6 +37,7 @@ REMOTE = {
     "savepoint": remote.savepoint,
     "stop": remote.stop,
     "cancel": remote.cancel,
+    "preflight": remote_preflight,
     "limit": remote.limit,
 }
 
@@ -55,7 +56,7 @@ def main(
             return _look(options, connect)
         if options.command == "run" and options.embedded:
             _run_embedded(options)
-        elif options.command in LOCAL:
+        elif options.command in LOCAL and not getattr(options, "remote", False):
             LOCAL[options.command](options)
         else:
             with connect(options.url, token_of(os.environ)) as engine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -96,36 +97,50 @@ class Target:
 
 def run(options: argparse.Namespace, target: Target) -> None:
     """Upload a program and start it."""
-    packed = pack(locate(options.file, options.entry))
-    artifact_id = target.engine.upload(packed.filename, packed.content)
-    job_id = target.run(run_request(options, artifact_id, packed.entry))
+    job_id = target.run(run_request(options, *uploaded(options, target)))
     start = f"from {options.from_savepoint}" if options.from_savepoint else "with empty state"
     print(f"job {job_id} started {start}")
+
+
+def uploaded(options: argparse.Namespace, target: Target) -> tuple[str, str | None]:
+    """Send a program to the engine; its id there, and where it begins."""
+    packed = pack(locate(options.file, options.entry))
+    return target.engine.upload(packed.filename, packed.content), packed.entry
 
 
 def run_request(
     options: argparse.Namespace, artifact_id: str = "", entry: str | None = None
 ) -> RunRequest:
     """What the options of `run` ask for."""
-    settings = dict(options.settings)
+    program = program_of(options, artifact_id, entry)
     if options.name:
-        settings[NAME_SETTING] = options.name
+        program = replace(program, settings={**program.settings, NAME_SETTING: options.name})
+    return RunRequest(
+        program=program,
+        job_id=options.job_id,
+        savepoint_path=options.from_savepoint,
+        allow_non_restored=lost(options),
+        claim=ClaimMode.CLAIM if options.claim else ClaimMode.NO_CLAIM,
+    )
+
+
+def program_of(options: argparse.Namespace, artifact_id: str, entry: str | None) -> Program:
+    """The program that options describe."""
+    settings = dict(options.settings)
     if options.rename:
         settings[RENAMES] = "; ".join(options.rename)
-    program = Program(
+    return Program(
         artifact_id=artifact_id,
         arguments=tuple(options.args),
         parallelism=options.parallelism,
         settings=settings,
         entry=entry,
     )
-    return RunRequest(
-        program=program,
-        job_id=options.job_id,
-        savepoint_path=options.from_savepoint,
-        allow_non_restored=options.allow_non_restored or frozenset(options.allow_lost),
-        claim=ClaimMode.CLAIM if options.claim else ClaimMode.NO_CLAIM,
-    )
+
+
+def lost(options: argparse.Namespace) -> bool | frozenset[str]:
+    """What may be lost at a restore."""
+    return options.allow_non_restored or frozenset(options.allow_lost)
 
 
 def list_jobs(options: argparse.Namespace, target: Target) -> None:

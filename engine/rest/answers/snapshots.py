@@ -108,7 +108,9 @@ class PreflightRow:
     state: str | None
     """None is the operator itself: its splits or its staged output."""
     outcome: str
-    """restored, new, dropped or incompatible."""
+    """restored, migrates, new, dropped or incompatible."""
+    reason: str
+    """Why, without saying of what; empty when there is nothing to say."""
     sentence: str
     """What, why, and what to do."""
     stored: str
@@ -116,6 +118,7 @@ class PreflightRow:
     wanted: str
     rows: int
     """Rows of state in the snapshot."""
+    size_bytes: int
     allowed: bool
     """Whether the start may go on in spite of this row."""
 
@@ -127,10 +130,12 @@ class PreflightRow:
             name=body["name"],
             state=body["state"],
             outcome=body["outcome"],
+            reason=body["reason"],
             sentence=body["sentence"],
             stored=body["stored"],
             wanted=body["wanted"],
             rows=body["rows"],
+            size_bytes=body["size_bytes"],
             allowed=body["allowed"],
         )
 

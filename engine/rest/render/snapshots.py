@@ -60,6 +60,7 @@ def _row(row: RestoreRow) -> dict[str, object]:
         "name": row.name,
         "state": row.state,
         "outcome": row.outcome,
+        "reason": row.reason,
         "sentence": row.sentence,
         "stored": row.stored,
         "wanted": row.wanted,

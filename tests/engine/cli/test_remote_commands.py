@@ -307,3 +307,16 @@ def test_limit_changes_how_fast_sources_read_and_tells_it(
     assert capsys.readouterr().out.count("flights  none") == 2
     with pytest.raises(SystemExit):
         headwater("limit", job, "fast")
+
+
+def test_an_engine_says_what_a_job_would_restore(
+    headwater: Headwater, job: str, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    headwater("savepoint", "flights", "file:///data/svpt")
+    path = capsys.readouterr().out.splitlines()[-1]
+    assert headwater("preflight", file, "-s", path, "--remote") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["operator", "state", "outcome", "rows", "bytes"]
+    assert ["daily", "slices", "restored", "40", "20,219"] in [line.split() for line in lines]
+    assert headwater("preflight", file, "-s", "/none", "--remote") == 1
+    assert capsys.readouterr().err.startswith("headwater: snapshot is not there: no folder /none")
