@@ -92,6 +92,9 @@ class Barrier:
     folder: str = ""
     """Where the files of the snapshot go: travels with the barrier, so that no task has to wait
     for another message."""
+    base: int | None = None
+    """The complete checkpoint that this one may build on, 0: none. None for one that is whole, and
+    that no later one builds on: a savepoint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -28,6 +29,7 @@ from engine.checkpoint.storage import open_folder
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import plan_of
+from engine.state.changes import LayerPolicy
 from engine.state.contract import StateKind
 from engine.testing.attempt import Attempt, Completed
 from engine.testing.memory import MemoryStorage, OutputTables
@@ -37,6 +39,9 @@ FOLDER = Path(__file__).parent / "fixtures" / "snapshots"
 
 MIDDLE_US = 1_200_000
 """Of 2 s in which the job reads its input."""
+
+EAGER = LayerPolicy(min_rows=1, max_share=1.0)
+"""States are large from the first row on, so that checkpoints are layers on earlier ones."""
 
 SEED = 12
 STEPS = 100_000
@@ -61,6 +66,7 @@ class Run:
         self.storage = _Storage()
         self.completed: list[Completed] = []
         graph = every_kind_job(parallelism, self.output)
+        graph = replace(graph, state=replace(graph.state, layers=EAGER))
         restore: Mapping[TaskId, SubtaskRestore] = {}
         if snapshot is not None:
             manifest = load_manifest(str(snapshot))
@@ -94,7 +100,7 @@ class Run:
 
     def rows(self, url: str) -> dict[str, int]:
         """How many rows of each table are written once a snapshot is committed."""
-        manifest = parse_manifest(self.storage.folders[url][METADATA], url)
+        manifest = parse_manifest(self.storage.files[f"{url}/{METADATA}"], url)
         staged = ((name, self.output.staged.get(name, [])) for name in committables(manifest))
         frames = chain(self.output.committed.items(), staged)
         counts = Counter(dict.fromkeys(TABLES, 0))
@@ -141,23 +147,21 @@ def main() -> int:
 
 
 def _savepoints(storage: MemoryStorage) -> list[str]:
-    complete = (url for url, files in storage.folders.items() if METADATA in files)
-    return [url for url in complete if url.startswith("savepoints/")]
+    folders = (url.rpartition("/")[0] for url in storage.files if url.endswith(f"/{METADATA}"))
+    return [folder for folder in folders if folder.startswith("savepoints/")]
 
 
 def _copy(storage: MemoryStorage, savepoint: str, checkpoint: str, target: Path) -> None:
     beside = checkpoint.rpartition("/")[0]
-    for url, files in storage.folders.items():
-        if url == savepoint:
-            folder = target / "savepoint"
-        elif url == checkpoint or f"{url}/".startswith(f"{beside}/shared/"):
-            folder = target / "checkpoints" / url.removeprefix(f"{beside}/")
+    for url, content in storage.files.items():
+        if url.startswith(f"{savepoint}/"):
+            path = target / "savepoint" / url.removeprefix(f"{savepoint}/")
+        elif url.startswith((f"{checkpoint}/", f"{beside}/shared/")):
+            path = target / "checkpoints" / url.removeprefix(f"{beside}/")
         else:
             continue
-        for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
 
 
 def kinds(folder: Path) -> set[StateKind]:

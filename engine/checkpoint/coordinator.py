@@ -52,6 +52,8 @@ class CheckpointConfig:
     """Folder that gets one folder `chk-<id>` per checkpoint."""
     interval_ms: int | None = 1_000
     """None: only on request, and the final one."""
+    incremental: bool = True
+    """Whether checkpoints may build on earlier ones."""
     timeout_ms: int = 60_000
     min_pause_ms: int = 0
     tolerable_failures: int = 3
@@ -94,6 +96,8 @@ class Coordinator:
         self._failing_since_ms = now_ms
         self._due_ms = now_ms + (config.interval_ms or 0)
         self._stopped = False
+        self._base = 0
+        """The newest complete checkpoint of this attempt: later ones may build on it."""
         self._discarded: dict[int, str] = {}
         """Folders of aborted snapshots, by id."""
 
@@ -191,6 +195,8 @@ class Coordinator:
             return
         self._pending = None
         self._failures = 0
+        if self._is_increment(pending.barrier.kind):
+            self._base = max(self._base, checkpoint_id)
         self._log.put(pending.completed(now_ms))
         if pending.is_recoverable:
             self.effects.append(NotifyComplete(checkpoint_id))
@@ -254,12 +260,16 @@ class Coordinator:
             then=then,
             triggered_ms=now_ms,
             folder=self._folder(kind, operation),
+            base=self._base if self._is_increment(kind) else None,
         )
         self._next_id += 1
         self._pending = PendingSnapshot(barrier, self._plan, operation)
         self._log.put(self._pending.stats())
         self._due_ms = now_ms + (self._config.interval_ms or 0)
         self.effects.append(SendBarrier(barrier, tuple(sources_of(self._plan))))
+
+    def _is_increment(self, kind: SnapshotKind) -> bool:
+        return self._config.incremental and kind is SnapshotKind.CHECKPOINT
 
     def _folder(self, kind: SnapshotKind, operation: Operation | None) -> str:
         if kind is SnapshotKind.CHECKPOINT or operation is None:

@@ -1,6 +1,7 @@
 """The folder of one snapshot: files that are written whole, and read back verified.
 
-Shapes   names inside a folder are relative and use "/".
+Shapes   names inside a folder are relative and use "/". Of what lies outside, only the folder
+         beside it that checkpoints share can be named: "../shared/…".
 Errors   StorageError when it cannot be written, SnapshotCorrupt when a file is missing or altered.
 """
 
@@ -9,12 +10,15 @@ from __future__ import annotations
 import hashlib
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import IO
 
 from engine.errors import SnapshotCorrupt
+
+SHARED = "../shared/"
+"""How the names of files begin that a checkpoint shares with others."""
 
 Write = Callable[[IO[bytes]], object]
 """Puts the content into an open binary file."""
@@ -71,6 +75,16 @@ class Folder(ABC):
         """Names of the folders in it, sorted; none if it is not there. Raises StorageError."""
 
     @abstractmethod
+    def files(self) -> list[str]:
+        """Names of all files in it and below, sorted. Raises StorageError."""
+
+    @abstractmethod
+    def remove(self, names: Collection[str]) -> None:
+        """Delete some files, and folders that have become empty; nothing to do for those that are
+        gone. Raises StorageError.
+        """
+
+    @abstractmethod
     def delete(self) -> None:
         """Remove the folder with everything in it; nothing to do if it is gone."""
 
@@ -108,11 +122,22 @@ def _corrupt(folder: Folder, name: str, problem: str) -> str:
 
 def checked(name: str, url: str) -> str:
     """Refuse names that lead out of the folder: manifests may come from anywhere."""
-    path = PurePosixPath(name)
+    path = PurePosixPath(name.removeprefix(SHARED))
     if path.is_absolute() or ".." in path.parts or not path.parts:
         msg = f"snapshot {url} names a file outside of itself: got {name!r}; do not use it"
         raise SnapshotCorrupt(msg)
     return name
+
+
+def placed(name: str, at: str) -> str:
+    """The address of a file of the folder `at`, both with "/".
+
+    >>> placed("uid/a.parquet", "job/chk-7"), placed("../shared/chk-3/a.parquet", "job/chk-7")
+    ('job/chk-7/uid/a.parquet', 'job/shared/chk-3/a.parquet')
+    """
+    if name.startswith(SHARED):
+        return f"{at.rpartition('/')[0]}/{name.removeprefix('../')}"
+    return f"{at}/{name}"
 
 
 def taken(name: str, url: str) -> str:

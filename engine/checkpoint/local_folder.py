@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import polars as pl
 
-from engine.checkpoint.folder import Folder, Stored, Write, checked, taken
+from engine.checkpoint.folder import SHARED, Folder, Stored, Write, checked, taken
 from engine.durable import make_folder, sync_folder
 from engine.errors import StorageError
 
@@ -29,9 +30,15 @@ class LocalFolder(Folder):
         self._path = path
         self.url = str(path)
 
+    def _at(self, name: str) -> Path:
+        checked(name, self.url)
+        # Not by "..": the folder may not be there yet, or be known by a link from elsewhere.
+        outside = name.startswith(SHARED)
+        return self._path.resolve().parent / name[3:] if outside else self._path / name
+
     def write(self, name: str, write: Write, *, create: bool = False) -> Stored:
         """Create or replace a file, atomically and durably."""
-        path = self._path / checked(name, self.url)
+        path = self._at(name)
         # The process in the name: two attempts of a job may meet here.
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
@@ -75,7 +82,7 @@ class LocalFolder(Folder):
 
     def open(self, name: str) -> IO[bytes] | None:
         """Open a file to be read; None if there is none."""
-        path = self._path / checked(name, self.url)
+        path = self._at(name)
         try:
             return path.open("rb")
         except (FileNotFoundError, NotADirectoryError):
@@ -85,11 +92,11 @@ class LocalFolder(Folder):
 
     def scannable(self, name: str) -> str | IO[bytes]:
         """The path of a file."""
-        return str(self._path / checked(name, self.url))
+        return str(self._at(name))
 
     def size(self, name: str) -> int | None:
         """Return the size of a file, None if there is none."""
-        path = self._path / checked(name, self.url)
+        path = self._at(name)
         try:
             return path.stat().st_size if path.is_file() else None
         except OSError as error:
@@ -112,6 +119,34 @@ class LocalFolder(Folder):
         except OSError as error:
             msg = f"snapshot folder {self._path} cannot be read: {_reason(error)}; check its rights"
             raise StorageError(msg) from error
+
+    def files(self) -> list[str]:
+        """Names of all files below, also of such as were never completed."""
+        try:
+            found = (path for path in self._path.rglob("*") if path.is_file())
+            return sorted(path.relative_to(self._path).as_posix() for path in found)
+        except OSError as error:
+            msg = f"snapshot folder {self._path} cannot be read: {_reason(error)}; check its rights"
+            raise StorageError(msg) from error
+
+    def remove(self, names: Collection[str]) -> None:
+        """Delete some files, then their folders from the inside out, as far as they are empty."""
+        paths = [self._at(name) for name in names]
+        try:
+            for path in paths:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            msg = (
+                f"snapshot file {error.filename} cannot be deleted: {error.strerror or error}; "
+                "check its rights"
+            )
+            raise StorageError(msg) from error
+        inside = {
+            parent for path in paths for parent in path.parents if self._path in parent.parents
+        }
+        for parent in sorted(inside, key=lambda each: len(each.parts), reverse=True):
+            with suppress(OSError):  # it holds more
+                parent.rmdir()
 
     def delete(self) -> None:
         """Remove the folder with everything in it."""

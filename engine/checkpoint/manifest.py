@@ -2,11 +2,12 @@
 
     <folder>/_metadata                            this manifest: JSON, written last, atomically
     <folder>/<uid-slug>/<state>-<subtask>.parquet the canonical table of a state, of one subtask
+    <folder>/../shared/chk-<id>/…                 layers of large states: see files.py, shared.py
 
     SubtaskSnapshot (one acknowledgement) --merge by operator uid--> OperatorEntry --> Manifest
 
 Shapes   paths are relative to the folder, so a moved folder can be restored. A watermark of null
-         means that event time is not known yet.
+         means that event time is not known yet. Format 1 has no layers, format 2 may.
 Errors   SnapshotCorrupt when the JSON is damaged, RestoreError when a newer engine wrote it.
 """
 
@@ -14,64 +15,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.checkpoint.folder import Stored
+from engine.checkpoint.files import JsonObject, StateFile
+from engine.checkpoint.shared import is_written_by
 from engine.connectors.contract import Json
 from engine.elements import MAX_TIME, MIN_TIME, Micros, SnapshotKind
 from engine.errors import RestoreError, SnapshotCorrupt
 from engine.graph.jobgraph import TaskId
-from engine.keygroups import KeyGroupRange
 from engine.operators.sources.source import SplitState
 from engine.state.contract import StateKind
 
 METADATA = "_metadata"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CHECKSUM = "sha256"
 LARGEST = 1 << 53
 """Whole numbers that every reader of JSON takes as they are."""
-
-JsonObject = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StateFile:
-    """One Parquet file: the rows of one subtask."""
-
-    path: str
-    rows: int
-    size_bytes: int
-    sha256: str
-    key_groups: KeyGroupRange
-
-    @property
-    def stored(self) -> Stored:
-        """The file as it was written."""
-        return Stored(self.size_bytes, self.sha256)
-
-    def to_json(self) -> JsonObject:
-        """Return plain JSON."""
-        return {
-            "path": self.path,
-            "rows": self.rows,
-            "size_bytes": self.size_bytes,
-            "sha256": self.sha256,
-            "key_groups": [self.key_groups.lo, self.key_groups.hi],
-        }
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> StateFile:
-        """Read what `to_json` gave."""
-        lo, hi = value["key_groups"]
-        return cls(
-            path=str(value["path"]),
-            rows=int(value["rows"]),
-            size_bytes=int(value["size_bytes"]),
-            sha256=str(value["sha256"]),
-            key_groups=_key_groups(int(lo), int(hi)),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +47,17 @@ class StateEntry:
 
     @property
     def rows(self) -> int:
-        """Rows in all files."""
-        return sum(file.rows for file in self.files)
+        """Rows in all files; in layers, also those whose place later ones have taken."""
+        return sum(file.rows for file in self.files if not file.is_removed)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of all files."""
         return sum(file.size_bytes for file in self.files)
+
+    def written_bytes(self, checkpoint_id: int) -> int:
+        """Bytes that were new in a checkpoint; the others are files of earlier ones."""
+        return sum(file.size_bytes for file in self.files if is_written_by(checkpoint_id, file))
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""
@@ -130,8 +95,12 @@ class OperatorPart:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all states."""
+        """Bytes of all states: Flink's state_size."""
         return sum(state.size_bytes for state in self.states)
+
+    def written_bytes(self, checkpoint_id: int) -> int:
+        """Bytes that this checkpoint has written: Flink's checkpointed_size."""
+        return sum(state.written_bytes(checkpoint_id) for state in self.states)
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""
@@ -170,6 +139,11 @@ class SubtaskSnapshot:
     def size_bytes(self) -> int:
         """Bytes of state of this subtask."""
         return sum(part.size_bytes for part in self.operators)
+
+    @property
+    def written_bytes(self) -> int:
+        """Those that this checkpoint has written; less than all when it builds on another."""
+        return sum(part.written_bytes(self.checkpoint_id) for part in self.operators)
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""
@@ -267,6 +241,13 @@ class Manifest:
     def size_bytes(self) -> int:
         """Bytes of all state files."""
         return sum(state.size_bytes for entry in self.operators for state in entry.states)
+
+    @property
+    def files(self) -> Iterator[StateFile]:
+        """All files of state."""
+        for entry in self.operators:
+            for state in entry.states:
+                yield from state.files
 
     def operator(self, uid: str) -> OperatorEntry | None:
         """The entry of an operator, if the snapshot has it."""
@@ -409,13 +390,6 @@ def _whole(value: Any, least: int = 0) -> int:
         msg = f"{number} is out of range"
         raise ValueError(msg)
     return number
-
-
-def _key_groups(lo: int, hi: int) -> KeyGroupRange:
-    if not 0 <= lo < hi:
-        msg = f"key groups {lo} to {hi} are no range"
-        raise ValueError(msg)
-    return KeyGroupRange(lo, hi)
 
 
 def _reason(error: Exception) -> str:

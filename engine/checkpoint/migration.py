@@ -16,7 +16,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.checkpoint.manifest import JsonObject, StateEntry
+from engine.checkpoint.files import JsonObject
+from engine.checkpoint.manifest import StateEntry
 from engine.elements import KEY_GROUP
 from engine.graph.plan import StatePlan
 from engine.state.contract import SLICE_END, StateKind

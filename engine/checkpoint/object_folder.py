@@ -13,9 +13,10 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import IO, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import MemoryStore, ObjectStore, from_url
 
-from engine.checkpoint.folder import Folder, Stored, Write, checked, taken
+from engine.checkpoint.folder import Folder, Stored, Write, checked, placed, taken
 from engine.errors import ConfigError, StorageError
 
 T = TypeVar("T")
@@ -114,6 +115,23 @@ class ObjectFolder(Folder):
         )
         return sorted(prefix.rstrip("/").rpartition("/")[2] for prefix in found["common_prefixes"])
 
+    def files(self) -> list[str]:
+        """Names of all objects below."""
+        return sorted(path.removeprefix(f"{self._prefix}/") for path in self._paths())
+
+    def remove(self, names: Collection[str]) -> None:
+        """Delete some objects."""
+        paths = [self._path(name) for name in names]
+        if not paths:
+            return
+        try:
+            self._do("deleted", lambda: obstore.delete(self._store, paths))
+        except _MISSING:
+            # Some stores stop at the first that is gone.
+            for path in paths:
+                with suppress(*_MISSING):
+                    self._do("deleted", partial(obstore.delete, self._store, path))
+
     def delete(self) -> None:
         """Delete every object below the prefix."""
         paths = self._paths()
@@ -131,7 +149,7 @@ class ObjectFolder(Folder):
         )
 
     def _path(self, name: str) -> str:
-        return f"{self._prefix}/{checked(name, self.url)}"
+        return placed(checked(name, self.url), self._prefix)
 
     def _do(self, what: str, do: Callable[[], T]) -> T:
         try:

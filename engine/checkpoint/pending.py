@@ -151,7 +151,7 @@ class PendingSnapshot:
             sync_ms=timing.sync_ms,
             async_ms=timing.async_ms,
             state_bytes=snapshot.size_bytes,
-            checkpointed_bytes=snapshot.size_bytes,
+            checkpointed_bytes=snapshot.written_bytes,
             operator_bytes={part.uid: part.size_bytes for part in snapshot.operators},
         )
 

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from engine.checkpoint.files import StateFile
 from engine.checkpoint.folder import Folder, check_present, open_verified
-from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry, StateFile
+from engine.checkpoint.layers import chains, scan_chain
+from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
 from engine.checkpoint.restore import OpenFolder, load_manifest
 from engine.checkpoint.storage import open_folder
 from engine.elements import KEY_GROUP
@@ -68,8 +70,8 @@ class Snapshot:
             return pl.LazyFrame(schema=dict(schema_of(state)))
         for file in state.files:
             check_present(self.folder, file.path, file.stored)
-        files = [pl.scan_parquet(self.folder.scannable(file.path)) for file in state.files]
-        return pl.concat(files)
+        found = chains(state.files)
+        return pl.concat(scan for chain in found for scan in scan_chain(chain, self.folder))
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query over scans of this snapshot. Raises SnapshotCorrupt."""

@@ -15,26 +15,24 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import polars as pl
-from pyarrow.lib import ArrowException
 
+from engine.checkpoint.files import JsonObject
 from engine.checkpoint.folder import Folder, check_present, open_verified
+from engine.checkpoint.layers import chain_parts, chains
 from engine.checkpoint.manifest import (
     METADATA,
-    JsonObject,
     Manifest,
     OperatorEntry,
     OperatorPart,
     StateEntry,
-    StateFile,
     parse_manifest,
 )
 from engine.checkpoint.migration import ColumnMove, Migration, migration
 from engine.checkpoint.renames import Renames
 from engine.checkpoint.snapshot import RestoredOperator
 from engine.checkpoint.storage import open_folder
-from engine.checkpoint.tables import read_parts
-from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
-from engine.errors import RestoreError, SnapshotCorrupt
+from engine.elements import MAX_TIME, MIN_TIME, Micros
+from engine.errors import RestoreError
 from engine.graph.jobgraph import Partitioning, TaskId
 from engine.graph.plan import Plan, VertexPlan
 from engine.keygroups import KeyGroupRange, range_of
@@ -154,13 +152,11 @@ def check_files(manifest: Manifest, url: str, open_at: OpenFolder = open_folder)
     """
     folder = open_at(url)
     read = manifest.size_bytes <= READ_AT_ONCE_BYTES
-    for entry in manifest.operators:
-        for state in entry.states:
-            for file in state.files:
-                if read:
-                    open_verified(folder, file.path, file.stored).close()
-                else:
-                    check_present(folder, file.path, file.stored)
+    for file in manifest.files:
+        if read:
+            open_verified(folder, file.path, file.stored).close()
+        else:
+            check_present(folder, file.path, file.stored)
 
 
 def key_groups_of(plan: Plan, vertex: VertexPlan, subtask: int) -> KeyGroupRange:
@@ -233,20 +229,7 @@ class _StoredTable:
     moves: tuple[ColumnMove, ...] | None
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
-        group = pl.col(KEY_GROUP)
-        for file in self.state.files:
-            for part in self._parts(file):
-                if self.state.keys:
-                    part = part.filter((group >= self.ours.lo) & (group < self.ours.hi))
+        ours = self.ours if self.state.keys else None
+        for chain in chains(self.state.files):
+            for part in chain_parts(chain, self.folder, ours):
                 yield part if self.moves is None else Migration(self.moves).apply(part)
-
-    def _parts(self, file: StateFile) -> Iterator[pl.DataFrame]:
-        with open_verified(self.folder, file.path, file.stored) as content:
-            try:
-                yield from read_parts(content)
-            except ArrowException as error:
-                msg = (
-                    f"snapshot file {file.path} in {self.folder.url} is not a Parquet file that "
-                    f"can be read: {error}; choose another snapshot"
-                )
-                raise SnapshotCorrupt(msg) from error

@@ -18,7 +18,7 @@ from engine.elements import MIN_TIME, Barrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import KeyGroupRange
 from engine.operators.sources.source import SplitState
-from engine.state.contract import FrozenState
+from engine.state.contract import Frozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OperatorSnapshot:
     uid: str
     watermark: Micros
     key_groups: KeyGroupRange
-    states: tuple[FrozenState, ...] = ()
+    states: tuple[Frozen, ...] = ()
     splits: Mapping[str, SplitState] = field(default_factory=dict)
     committables: tuple[Json, ...] = ()
 

@@ -8,14 +8,16 @@ Cost     at most one row group in memory, besides the part that is being written
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 import polars as pl
 import pyarrow.parquet as pq
 from pyarrow.lib import ArrowException
 
+from engine.elements import KEY_GROUP
 from engine.errors import StorageError
+from engine.keygroups import KeyGroupRange
 
 ROW_GROUP = 2**18
 """As many rows as Polars itself puts into one."""
@@ -48,10 +50,34 @@ def write_parts(parts: Iterable[pl.DataFrame], file: IO[bytes]) -> int:
     return rows
 
 
-def read_parts(file: IO[bytes]) -> Iterator[pl.DataFrame]:
-    """Read a file that any version has written. Raises pyarrow's ArrowException."""
-    stored = pq.ParquetFile(file)  # type: ignore[no-untyped-call]
-    for batch in stored.iter_batches(batch_size=ROW_GROUP):  # type: ignore[no-untyped-call]
+def opened_parquet(file: IO[bytes]) -> pq.ParquetFile:
+    """Read how a file is laid out. Raises pyarrow's ArrowException."""
+    return pq.ParquetFile(file)  # type: ignore[no-untyped-call]
+
+
+def read_parts(
+    stored: pq.ParquetFile, groups: KeyGroupRange | None = None
+) -> Iterator[pl.DataFrame]:
+    """The rows of a file that any version has written; `groups`: only those of these key groups.
+
+    Raises pyarrow's ArrowException.
+    """
+    wanted: Sequence[int] = range(stored.num_row_groups)
+    if groups is not None:
+        wanted = [index for index in wanted if _may_hold(stored, index, groups)]
+    for batch in stored.iter_batches(ROW_GROUP, row_groups=wanted):  # type: ignore[no-untyped-call]
         part = pl.from_arrow(batch)
         assert isinstance(part, pl.DataFrame)
+        if groups is not None:
+            group = pl.col(KEY_GROUP)
+            part = part.filter((group >= groups.lo) & (group < groups.hi))
         yield part
+
+
+def _may_hold(stored: pq.ParquetFile, index: int, groups: KeyGroupRange) -> bool:
+    """Whether a row group may have rows of some key groups."""
+    column = stored.schema_arrow.get_field_index(KEY_GROUP)
+    found = stored.metadata.row_group(index).column(column).statistics
+    if found is None or not found.has_min_max:
+        return True
+    return bool(found.min < groups.hi and found.max >= groups.lo)

@@ -4,6 +4,7 @@ execution.checkpointing.timeout                          60s
 execution.checkpointing.min-pause                        0
 execution.checkpointing.dir                              HOME/checkpoints; a path, s3://…
 execution.checkpointing.savepoint-dir                    HOME/savepoints; a path, s3://…
+execution.checkpointing.incremental                      true
 execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
 headwater.read-limit                                     none; rows/s, see read_limits.py
@@ -26,6 +27,7 @@ from engine.graph.plan import Plan
 
 CHECKPOINT_DIR = "execution.checkpointing.dir"
 SAVEPOINT_DIR = "execution.checkpointing.savepoint-dir"
+INCREMENTAL = "execution.checkpointing.incremental"
 TIMEOUT = "execution.checkpointing.timeout"
 MIN_PAUSE = "execution.checkpointing.min-pause"
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
@@ -38,6 +40,7 @@ def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -
     config = CheckpointConfig(
         directory=directory,
         interval_ms=plan.checkpoint_interval_ms,
+        incremental=truth(settings, INCREMENTAL, default=True),
         timeout_ms=milliseconds(settings, TIMEOUT, "60s"),
         min_pause_ms=milliseconds(settings, MIN_PAUSE, "0s"),
         tolerable_failures=whole_number(settings, TOLERABLE, 3, least=0),
@@ -70,6 +73,19 @@ def whole_number(settings: Mapping[str, str], key: str, default: int, *, least: 
         msg = f"setting {key} must be a whole number, at least {least}: got {text!r}; pass e.g. 3"
         raise ConfigError(msg)
     return int(text)
+
+
+def truth(settings: Mapping[str, str], key: str, *, default: bool) -> bool:
+    """A setting that is on or off. Raises ConfigError.
+
+    >>> truth({"a": "False"}, "a", default=True)
+    False
+    """
+    text = settings.get(key, str(default)).strip().lower()
+    if text not in ("true", "false"):
+        msg = f"setting {key} must be true or false: got {settings[key]!r}"
+        raise ConfigError(msg)
+    return text == "true"
 
 
 def milliseconds(settings: Mapping[str, str], key: str, default: str) -> int:

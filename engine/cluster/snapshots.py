@@ -27,6 +27,7 @@ from engine.checkpoint.storage import open_folder
 from engine.checkpoint.writer import write_manifest
 from engine.clock import now_ms
 from engine.cluster.background import Background
+from engine.cluster.snapshot_files import SnapshotFiles
 from engine.cluster.store import SnapshotRow, Store
 from engine.elements import AfterBarrier, Barrier
 from engine.errors import HeadwaterError, StorageError
@@ -77,6 +78,7 @@ class JobSnapshots:
         self._store = store
         self._listener = listener
         self._next_id = next_id
+        self._files = SnapshotFiles(job_id, settings.config.directory, store, self.log)
         self._coordinator: Coordinator | None = None
         self._waiting: dict[str, SnapshotRequest] = {}
         self._barriers: dict[int, Barrier] = {}
@@ -103,16 +105,7 @@ class JobSnapshots:
 
     async def sweep(self) -> None:
         """Delete checkpoints that a job manager had begun, and did not live to record."""
-        config, known = self.settings.config, self._store.snapshot_paths(self._job_id)
-        ours = {config.folder(id_).rpartition("/")[2]: id_ for id_ in range(1, self._next_id)}
-        try:
-            names = await asyncio.to_thread(open_folder(config.directory).children)
-        except HeadwaterError as error:
-            log.warning("%s", error)
-            return
-        for name in names:
-            if name in ours and config.folder(ours[name]) not in known:
-                await self._delete(config.folder(ours[name]))
+        await self._files.sweep(self._next_id)
 
     def request(self, request: SnapshotRequest) -> None:
         """Ask for a snapshot; while the job does not run, it waits until it does."""
@@ -195,9 +188,10 @@ class JobSnapshots:
                 self._listener.send(control.Completed(checkpoint_id))
             case effects.NotifyAborted(checkpoint_id):
                 self._barriers.pop(checkpoint_id, None)
+                self._files.abort(checkpoint_id)
                 self._listener.send(control.Aborted(checkpoint_id))
             case effects.DiscardFolder(folder):
-                self._work.start(self._discard(folder))
+                self._work.start(self._files.discard(folder))
             case effects.OperationEnded(operation):
                 self._listener.on_operation(operation)
             case effects.FailJob(reason, message):
@@ -217,6 +211,7 @@ class JobSnapshots:
 
     def _send(self, barrier: Barrier) -> None:
         self._barriers[barrier.checkpoint_id] = barrier
+        self._files.begin(barrier)
         self._listener.send(
             control.Trigger(
                 barrier.checkpoint_id,
@@ -224,6 +219,7 @@ class JobSnapshots:
                 barrier.then,
                 barrier.triggered_ms,
                 barrier.folder,
+                barrier.base,
             )
         )
 
@@ -237,33 +233,10 @@ class JobSnapshots:
             coordinator.storage_failed(checkpoint_id, str(error), now_ms())
         else:
             self._barriers.pop(checkpoint_id)
+            self._files.complete(effect.manifest)
             coordinator.manifest_written(checkpoint_id, now_ms())
-            self._work.start(self._retire())
+            self._work.start(self._files.retire(self.settings.retained))
         self._carry_out(coordinator)
-
-    async def _retire(self) -> None:
-        """Delete checkpoints that newer ones have replaced."""
-        for row in self._store.replaced_checkpoints(self._job_id, self.settings.retained):
-            try:
-                self._store.discard(self._job_id, row.checkpoint_id)
-            except StorageError as error:
-                log.warning("%s", error)  # the next one will try again
-                return
-            self.log.discarded(row.checkpoint_id)
-            if await self._delete(row.path):
-                self._store.forget_snapshot(self._job_id, row.checkpoint_id)
-
-    async def _discard(self, folder: str) -> None:
-        """Delete what subtasks have written of a snapshot that came to nothing."""
-        await self._delete(folder)
-
-    async def _delete(self, folder: str) -> bool:
-        try:
-            await asyncio.to_thread(open_folder(folder).delete)
-        except HeadwaterError as error:
-            log.warning("%s", error)
-            return False
-        return True
 
 
 def _row(job_id: str, barrier: Barrier) -> SnapshotRow:

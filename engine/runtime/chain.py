@@ -19,7 +19,7 @@ import polars as pl
 
 from engine.checkpoint.snapshot import OperatorSnapshot, RestoredOperator
 from engine.connectors.contract import SinkContext
-from engine.elements import MAX_TIME, MIN_TIME, Micros
+from engine.elements import MAX_TIME, MIN_TIME, Barrier, Micros
 from engine.errors import InternalError
 from engine.graph.jobgraph import ChainedOperator
 from engine.keygroups import KeyGroupRange
@@ -29,7 +29,7 @@ from engine.operators.sink import SinkOperator, SinkRun
 from engine.operators.sources.source import SourceOperator, SourceRun
 from engine.runtime.metrics import OperatorMetrics
 from engine.runtime.spec import BackendMaker, TaskSpec
-from engine.state.contract import FrozenState, StateBackend, StateDescriptor
+from engine.state.contract import Frozen, Increment, StateBackend, StateDescriptor
 from engine.state.memory import FrozenValues
 
 P = ParamSpec("P")
@@ -119,19 +119,25 @@ class Link:
     context: OperatorContext
     run: Operator | SourceRun | SinkRun
 
-    def snapshot(self) -> OperatorSnapshot:
-        """References to everything that must survive."""
-        backend, run = self.context.backend, self.run
+    def snapshot(self, increment: Increment | None) -> OperatorSnapshot:
+        """References to everything that must survive, or to what of it has changed."""
+        run = self.run
         return OperatorSnapshot(
             uid=self.chained.uid,
             watermark=self.context.watermark,
             key_groups=self.context.key_groups,
-            states=() if backend is None else tuple(map(self._own, backend.freeze())),
+            states=tuple(map(self._own, self._frozen(increment))),
             splits=run.splits if isinstance(run, SourceRun) else {},
             committables=run.committables if isinstance(run, SinkRun) else (),
         )
 
-    def _own(self, state: FrozenState) -> FrozenState:
+    def _frozen(self, increment: Increment | None) -> Sequence[Frozen]:
+        backend = self.context.backend
+        if backend is None:
+            return ()
+        return backend.freeze() if increment is None else backend.freeze_increment(increment)
+
+    def _own(self, state: Frozen) -> Frozen:
         """Broadcast state is the same everywhere: subtask 0 writes it for all."""
         if state.descriptor.is_broadcast and self.context.subtask != 0:
             return FrozenValues(state.descriptor, {})
@@ -251,9 +257,11 @@ class Chain:
             if isinstance(link.run, SinkRun):
                 self._call(link, link.run.commit, checkpoint_id)
 
-    def snapshot(self) -> tuple[OperatorSnapshot, ...]:
+    def snapshot(self, barrier: Barrier) -> tuple[OperatorSnapshot, ...]:
         """Freeze every operator, in the order of the chain."""
-        return tuple(link.snapshot() for link in self.links)
+        base = barrier.base
+        increment = None if base is None else Increment(barrier.checkpoint_id, base)
+        return tuple(link.snapshot(increment) for link in self.links)
 
     def close(self) -> None:
         """Close every operator and its state, even when one fails; raise the first failure."""

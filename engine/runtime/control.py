@@ -147,6 +147,7 @@ class Trigger:
     then: str
     triggered_ms: int
     folder: str
+    base: int | None
 
 
 @dataclass(frozen=True, slots=True)

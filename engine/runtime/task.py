@@ -309,7 +309,7 @@ class Task:
         # Step 2. Before the freeze, because what it stages is part of the snapshot.
         self._chain.prepare(barrier.checkpoint_id)
         # Step 3. References only: writing them is the shell's work, on another thread.
-        operators = self._chain.snapshot()
+        operators = self._chain.snapshot(barrier)
         self.snapshots.append(
             TaskSnapshot(self.spec.id, barrier, operators, aligned.first_barrier, now)
         )

@@ -35,7 +35,7 @@ from typing import Any
 from engine.checkpoint.restore import SubtaskRestore
 from engine.checkpoint.snapshot import TaskSnapshot
 from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import write_snapshot
+from engine.checkpoint.writer import Chains, write_snapshot
 from engine.clock import monotonic
 from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.errors import ConnectionLost, Domain, HeadwaterError
@@ -87,6 +87,7 @@ class Worker:
             for task, of_task in self._wiring.specs.items()
             if task.subtask == spec.slot
         }
+        self._chains = {task: Chains() for task in self._subtasks}
         self._is_compiled = any(
             isinstance(chained.operator, Operator) and chained.operator.compiled
             for subtask in self._subtasks.values()
@@ -160,6 +161,7 @@ class Worker:
             AfterBarrier(message.then),
             message.triggered_ms,
             message.folder,
+            message.base,
         )
         for subtask in self._subtasks.values():
             subtask.trigger(barrier)
@@ -205,7 +207,8 @@ class Worker:
         checkpoint_id = snapshot.barrier.checkpoint_id
         task = snapshot.task
         try:
-            stored = write_snapshot(snapshot, open_folder(snapshot.barrier.folder), sync_ms)
+            folder = open_folder(snapshot.barrier.folder)
+            stored = write_snapshot(snapshot, folder, sync_ms, self._chains[task])
         except Exception as error:  # noqa: BLE001 the edge of the thread: everything is reported
             declined = control.Declined(checkpoint_id, task.vertex, task.subtask, str(error))
             self._link.send(declined)

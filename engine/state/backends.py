@@ -13,6 +13,7 @@ from pathlib import Path
 from engine.errors import ConfigError
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
+from engine.state.changes import LayerPolicy
 from engine.state.contract import StateBackend
 from engine.state.memory import MemoryBackend
 
@@ -46,11 +47,13 @@ class StateSettings:
     """Where RocksDB has its files: the system's folder for temporary files by default."""
     budget: Budget = field(default_factory=Budget)
     """What RocksDB may take of memory, for each subtask of an operator with state."""
+    layers: LayerPolicy = field(default_factory=LayerPolicy)
+    """Which checkpoints of a state build on earlier ones."""
 
     def new(self, key_groups: KeyGroupRange) -> StateBackend:
         """An empty backend for one operator subtask."""
         if self.kind is BackendKind.MEMORY:
-            return MemoryBackend(key_groups)
+            return MemoryBackend(key_groups, self.layers)
         from engine.state.rocks import RocksBackend  # a job in memory need not load RocksDB
 
         folder = None if self.folder is None else Path(self.folder)

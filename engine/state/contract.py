@@ -3,20 +3,22 @@
     operator --ctx.state(descriptor)--> handle      read and write, on the subtask's thread
     backend.freeze()                --> FrozenState immutable references, taken at the barrier
     FrozenState.tables()            --> frames      built later, on another thread, one by one
+    backend.freeze_increment(…)     --> FrozenChanges of states that are large: what has changed
 
 Shapes   every state has one canonical table, the same for all backends: what snapshots hold.
          (key_group: UInt16, <key columns>, [slice_end: Int64 µs,] <value columns>), sorted.
          The value columns of a list begin with `index`, those of a map with `map_key`, those of
          rows with `event_time`, and those of frames with `row.index`.
-Cost     `freeze` copies references, never rows.
+Cost     `freeze` copies references, never rows; of an increment those of what has changed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 import polars as pl
 
@@ -70,10 +72,26 @@ class StateDescriptor:
         return not self.keys
 
 
+@dataclass(frozen=True, slots=True)
+class Increment:
+    """A checkpoint that later ones may build on."""
+
+    id: int
+    base: int
+    """The complete checkpoint that this one may build on; 0: none."""
+
+
 class FrozenState(ABC):
     """A state as it was at a barrier. Immutable; may be read from any thread."""
 
     descriptor: StateDescriptor
+    is_base: bool = False
+    """Whether later checkpoints may build on this one: its file then outlives its snapshot."""
+
+    def as_base(self, is_base: bool) -> Self:
+        """Say whether later checkpoints may build on this."""
+        self.is_base = is_base
+        return self
 
     @abstractmethod
     def table(self) -> pl.DataFrame:
@@ -85,6 +103,31 @@ class FrozenState(ABC):
         memory: those come part by part in order of time, each part sorted.
         """
         yield self.table()
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenChanges:
+    """What a state at a barrier has in place of what it had at an earlier one.
+
+    The table of the earlier checkpoint, without all rows that any of these names, and with `rows`:
+    those that agree with `rows` or with `removed` in all columns of `by`; those whose slice_end or
+    event_time is `dropped` or less. Immutable; may be read from any thread.
+    """
+
+    descriptor: StateDescriptor
+    since: int
+    """The checkpoint, complete, that these are the changes to."""
+    by: tuple[str, ...]
+    """Some columns of the canonical table; none when rows are only added: to runs, and to rows that
+    wait."""
+    rows: Callable[[], Iterable[pl.DataFrame]]
+    """Rows of the canonical table in parts, sorted as `FrozenState.tables` is. Called once."""
+    removed: Callable[[], Iterable[pl.DataFrame]] = tuple
+    """Of the columns `by`: what is gone, in parts. Called once, after `rows`."""
+    dropped: int | None = None
+
+
+Frozen = FrozenState | FrozenChanges
 
 
 class StateBackend(ABC):
@@ -99,6 +142,13 @@ class StateBackend(ABC):
     @abstractmethod
     def freeze(self) -> Sequence[FrozenState]:
         """References to every state as it is now, by name; the flow waits for this only."""
+
+    def freeze_increment(self, increment: Increment) -> Sequence[Frozen]:
+        """The same, of large states only what has changed since the base. See `changes.py`.
+
+        `freeze` between two increments changes nothing for them.
+        """
+        return self.freeze()
 
     @abstractmethod
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:

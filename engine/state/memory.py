@@ -15,13 +15,22 @@ from engine.elements import KEY_GROUP
 from engine.errors import InternalError, RestoreError
 from engine.keygroups import KeyGroupRange
 from engine.state.agenda import MemoryAgenda
-from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
+from engine.state.changes import KeyChanges, LayerPolicy
+from engine.state.contract import (
+    Frozen,
+    FrozenChanges,
+    FrozenState,
+    Increment,
+    StateBackend,
+    StateDescriptor,
+    StateKind,
+)
 from engine.state.frames import MemoryFrames
 from engine.state.handles import DELETED, Agenda, Key, ValueHandle
 from engine.state.held import MemoryHeld
 from engine.state.runs import MemoryRuns
 from engine.state.schema import table_schema, type_name
-from engine.state.tables import continued, items_of, table_of
+from engine.state.tables import continued, items_of, key_table, table_of
 from engine.state.timers import MemoryTimers
 from engine.state.waiting import MemoryRows
 
@@ -29,9 +38,10 @@ from engine.state.waiting import MemoryRows
 class MemoryValues(ValueHandle):
     """One value per key, in a dict."""
 
-    def __init__(self, descriptor: StateDescriptor) -> None:
+    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy) -> None:
         self._descriptor = descriptor
         self._values: dict[Key, Any] = {}
+        self._changes = KeyChanges(policy)
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """The values of those keys that have one."""
@@ -40,6 +50,7 @@ class MemoryValues(ValueHandle):
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """Set or remove values."""
+        self._changes.note(values)
         for key, value in values.items():
             if value is DELETED:
                 self._values.pop(key, None)
@@ -69,6 +80,23 @@ class MemoryValues(ValueHandle):
         """References to all keys and values."""
         return FrozenValues(self._descriptor, self._values.copy())
 
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """References to the keys and values that have changed."""
+        descriptor, changed = self._descriptor, self._changes.freeze(increment, len(self._values))
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        held = {key: self._values[key] for key in changed if key in self._values}
+        single = descriptor.kind is StateKind.VALUE
+        # A key with an empty list or map has no row that would replace those it had.
+        gone = [key for key in changed if key not in held or not (single or held[key])]
+        return FrozenChanges(
+            descriptor,
+            since=increment.base,
+            by=(KEY_GROUP, *descriptor.keys),
+            rows=lambda: [table_of(descriptor, held.items())],
+            removed=lambda: [key_table(descriptor, gone)],
+        )
+
 
 class FrozenValues(FrozenState):
     """The values of one subtask as they were at a barrier."""
@@ -88,8 +116,10 @@ _Handle = MemoryValues | MemoryRuns | MemoryTimers | MemoryRows | MemoryFrames |
 class MemoryBackend(StateBackend):
     """All states of one operator subtask, in memory."""
 
-    def __init__(self, key_groups: KeyGroupRange) -> None:
+    def __init__(self, key_groups: KeyGroupRange, policy: LayerPolicy | None = None) -> None:
+        """`policy`: when its checkpoints are layers on earlier ones."""
         self.key_groups = key_groups
+        self._policy = LayerPolicy() if policy is None else policy
         self._states: dict[str, tuple[StateDescriptor, _Handle]] = {}
 
     def state(self, descriptor: StateDescriptor) -> _Handle:
@@ -115,11 +145,21 @@ class MemoryBackend(StateBackend):
             case StateKind.HELD:
                 return MemoryHeld(descriptor)
             case _:
-                return MemoryValues(descriptor)
+                return MemoryValues(descriptor, self._policy)
 
     def freeze(self) -> Sequence[FrozenState]:
         """References to every state as it is now."""
         return [self._states[name][1].freeze() for name in sorted(self._states)]
+
+    def freeze_increment(self, increment: Increment) -> Sequence[Frozen]:
+        """References to what has changed in large states, and to all of small ones."""
+        return [self._frozen(name, increment) for name in sorted(self._states)]
+
+    def _frozen(self, name: str, increment: Increment) -> Frozen:
+        descriptor, handle = self._states[name]
+        if isinstance(handle, MemoryValues) and not descriptor.is_broadcast:
+            return handle.freeze_increment(increment)
+        return handle.freeze()
 
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
         """Add the rows of a canonical table whose key groups are ours."""

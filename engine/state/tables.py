@@ -46,6 +46,14 @@ def table_of(descriptor: StateDescriptor, items: Iterable[tuple[Key, Any]]) -> p
     return in_order(descriptor, table)
 
 
+def key_table(descriptor: StateDescriptor, keys: Iterable[Key], *others: str) -> pl.DataFrame:
+    """Keys, with what else belongs to them, as a table of those columns; sorted."""
+    schema = table_schema(descriptor)
+    names = [KEY_GROUP, *descriptor.keys, *others]
+    rows = pl.DataFrame(list(keys), {name: schema[name] for name in names}, orient="row")
+    return rows.sort(names)
+
+
 def in_order(descriptor: StateDescriptor, table: pl.DataFrame) -> pl.DataFrame:
     """Sort a table by key group, keys, and index or map key."""
     second = _SECOND_KEY.get(descriptor.kind)

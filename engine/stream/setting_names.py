@@ -18,6 +18,7 @@ KNOWN = frozenset(
         "pipeline.max-parallelism",
         "pipeline.name",
         "execution.checkpointing.dir",
+        "execution.checkpointing.incremental",
         "execution.checkpointing.interval",
         "execution.checkpointing.min-pause",
         "execution.checkpointing.savepoint-dir",

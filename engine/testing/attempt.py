@@ -33,11 +33,13 @@ from engine.checkpoint.effects import (
     WriteManifest,
 )
 from engine.checkpoint.failure import FailureReason
-from engine.checkpoint.manifest import JsonObject, SubtaskSnapshot
+from engine.checkpoint.files import JsonObject
+from engine.checkpoint.manifest import SubtaskSnapshot
 from engine.checkpoint.restore import SubtaskRestore, read_restore
+from engine.checkpoint.shared import shared_folder
 from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
 from engine.checkpoint.stats import CheckpointLog
-from engine.checkpoint.writer import write_manifest, write_snapshot
+from engine.checkpoint.writer import Chains, write_manifest, write_snapshot
 from engine.elements import MAX_TIME, Element, Micros
 from engine.errors import StorageError
 from engine.graph.jobgraph import JobGraph, TaskId
@@ -138,6 +140,7 @@ class Attempt:
         self._progress: dict[TaskId, deque[Micros]] = {id_: deque() for id_ in self._again_at}
         self._repeats: list[tuple[TaskId, Effect]] = []
         self._unwritten: list[TaskSnapshot] = []
+        self._chains = {id_: Chains() for id_ in self.tasks}
         self._acks: list[SubtaskSnapshot] = []
         self._written: int | None = None
         self._ended: set[TaskId] = set()
@@ -280,7 +283,7 @@ class Attempt:
         snapshot = _take_any(self._unwritten, random)
         try:
             folder = self._storage.open(snapshot.barrier.folder)
-            ack = write_snapshot(snapshot, folder)
+            ack = write_snapshot(snapshot, folder, chains=self._chains[snapshot.task])
         except StorageError as error:
             id_ = snapshot.barrier.checkpoint_id
             self.coordinator.decline(snapshot.task, id_, str(error), self._now_ms)
@@ -319,13 +322,18 @@ class Attempt:
             case WriteManifest():
                 self._write_manifest(effect)
             case DiscardFolder(folder):
-                self._storage.open(folder).delete()
+                self._discard(folder)
             case FailJob(message=message):
                 raise JobFailed(message)
             case OperationEnded():
                 return
             case _:
                 assert_never(effect)
+
+    def _discard(self, folder: str) -> None:
+        for each in (folder, shared_folder(folder)):
+            if each is not None:
+                self._storage.open(each).delete()
 
     def _post(self, tasks: Iterable[TaskId], effect: Effect, random: Random | None) -> None:
         for id_ in tasks:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry, StateFile
+from engine.checkpoint.files import StateFile
+from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
 from engine.checkpoint.stats import (
     CheckpointStats,
     CheckpointStatus,

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakValueDictionary
 
 import polars as pl
 
-from engine.checkpoint.folder import Folder, Stored, Write, taken
+from engine.checkpoint.folder import Folder, Stored, Write, checked, placed, taken
 from engine.connectors.contract import (
     Json,
     Polled,
@@ -172,19 +172,20 @@ class MemoryStorage:
     """Snapshot folders by URL. `fails` is asked before every write."""
 
     def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
-        self.folders: dict[str, dict[str, bytes]] = {}
+        self.files: dict[str, bytes] = {}
+        """By address."""
         self._fails = fails
 
     def open(self, url: str) -> Folder:
         """The folder at a URL."""
         return _MemoryFolder(self, url)
 
-    def write(self, url: str, name: str, content: bytes) -> None:
+    def write(self, address: str, content: bytes) -> None:
         """Keep a file, or fail."""
         if self._fails():
-            msg = f"snapshot file {name} in {url} cannot be written: the disk is full; make room"
+            msg = f"snapshot file {address} cannot be written: the disk is full; make room"
             raise StorageError(msg)
-        self.folders.setdefault(url, {})[name] = content
+        self.files[address] = content
 
 
 class _MemoryFolder(Folder):
@@ -198,19 +199,29 @@ class _MemoryFolder(Folder):
         buffer = io.BytesIO()
         write(buffer)
         content = buffer.getvalue()
-        self._storage.write(self.url, name, content)
+        self._storage.write(self._at(name), content)
         return Stored(len(content), hashlib.sha256(content).hexdigest())
 
     def read(self, name: str) -> bytes | None:
-        return self._storage.folders.get(self.url, {}).get(name)
+        return self._storage.files.get(self._at(name))
 
     def exists(self) -> bool:
-        return self.url in self._storage.folders
+        return bool(self.files())
 
     def children(self) -> list[str]:
+        return sorted({name.split("/")[0] for name in self.files() if "/" in name})
+
+    def files(self) -> list[str]:
         inside = f"{self.url}/"
-        urls = (url for url in self._storage.folders if url.startswith(inside))
-        return sorted({url.removeprefix(inside).split("/")[0] for url in urls})
+        found = (address for address in self._storage.files if address.startswith(inside))
+        return sorted(address.removeprefix(inside) for address in found)
+
+    def remove(self, names: Collection[str]) -> None:
+        for name in names:
+            self._storage.files.pop(self._at(name), None)
 
     def delete(self) -> None:
-        self._storage.folders.pop(self.url, None)
+        self.remove(self.files())
+
+    def _at(self, name: str) -> str:
+        return placed(checked(name, self.url), self.url)

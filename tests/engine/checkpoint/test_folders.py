@@ -130,3 +130,25 @@ def test_a_store_that_does_not_answer_is_one_sentence_without_secrets(
     with pytest.raises(StorageError, match="snapshot s3://away/x cannot be written: ") as caught:
         open_folder("s3://away/x").write("state", put(b"x"))
     assert "do-not-show" not in str(caught.value)
+
+
+def test_a_shared_file_lies_beside_the_folder_and_only_there(folder: Folder) -> None:
+    """Also when the folder itself was never made."""
+    stored = folder.write("../shared/chk-1/uid/n-0.parquet", put(b"rows"))
+    check_present(folder, "../shared/chk-1/uid/n-0.parquet", stored)
+    assert not folder.exists()
+    assert parent(folder).children() == ["shared"]
+    for name in ("../chk-2/_metadata", "../shared/../chk-2/_metadata", "../shared/", ".."):
+        with pytest.raises(SnapshotCorrupt, match="names a file outside of itself"):
+            folder.read(name)
+
+
+def test_files_go_one_by_one_and_empty_folders_with_them(folder: Folder) -> None:
+    names = ["a/one", "a/two", "b/deep/one"]
+    for name in names:
+        folder.write(name, put(b"rows"))
+    assert folder.files() == names
+    folder.remove(["a/two", "b/deep/one", "never/there"])
+    assert (folder.files(), folder.children()) == (["a/one"], ["a"])
+    folder.remove([])
+    assert parent(folder).files() == ["chk-1/a/one"]

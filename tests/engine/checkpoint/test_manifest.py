@@ -89,8 +89,8 @@ def test_numbers_that_cannot_be_are_damage(was: str, now: str) -> None:
 
 
 def test_a_newer_format_is_refused() -> None:
-    newer = json.loads(GOLDEN.read_text()) | {"format_version": 2}
-    with pytest.raises(RestoreError, match="newer engine: format 2, this engine reads up to 1"):
+    newer = json.loads(GOLDEN.read_text()) | {"format_version": 3}
+    with pytest.raises(RestoreError, match="newer engine: format 3, this engine reads up to 2"):
         parse_manifest(json.dumps(newer).encode(), "/saved/a")
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import polars as pl
 
-from engine.checkpoint.tables import ROW_GROUP, read_parts, write_parts
+from engine.checkpoint.tables import ROW_GROUP, opened_parquet, read_parts, write_parts
 
 MOMENT = datetime(2013, 3, 1, 5, 30, 0, 7)
 EVERY_TYPE = pl.DataFrame(
@@ -39,7 +39,7 @@ def stored(*parts):
 
 
 def test_every_type_comes_back():
-    [found] = read_parts(stored(EVERY_TYPE))
+    [found] = read_parts(opened_parquet(stored(EVERY_TYPE)))
     assert found.equals(EVERY_TYPE, null_equal=True)
     assert found.schema == EVERY_TYPE.schema
 
@@ -48,7 +48,7 @@ def test_snapshots_that_polars_wrote_are_read_as_before():
     file = io.BytesIO()
     EVERY_TYPE.write_parquet(file, compression="zstd", compression_level=1)
     file.seek(0)
-    [found] = read_parts(file)
+    [found] = read_parts(opened_parquet(file))
     assert found.equals(EVERY_TYPE, null_equal=True)
     assert found.schema == EVERY_TYPE.schema
 
@@ -61,6 +61,6 @@ def test_polars_reads_what_is_written_now():
 
 def test_a_large_table_is_read_a_part_at_a_time():
     large = pl.DataFrame({"n": range(ROW_GROUP + 5)})
-    parts = list(read_parts(stored(large.head(3), large.slice(3))))
+    parts = list(read_parts(opened_parquet(stored(large.head(3), large.slice(3)))))
     assert max(part.height for part in parts) <= ROW_GROUP
     assert pl.concat(parts).equals(large)

@@ -18,7 +18,7 @@ MESSAGES = [
     control.Prepare({"v/0": {"folder": "/s", "key_groups": [0, 64], "operators": []}}),
     control.WorkerReady(),
     control.Run(),
-    control.Trigger(7, "savepoint", "stop", 1, "/s/ü"),
+    control.Trigger(7, "savepoint", "stop", 1, "/s/ü", None),
     control.Acknowledged(7, {"operators": []}),
     control.Declined(7, "v", 0, "no room\nleft"),
     control.Completed(7),

@@ -1,0 +1,149 @@
+"""What has changed in a state since a checkpoint, so that the next one need not hold all of it.
+
+    open ──freeze(1)──▶ mark 1 | open ──freeze(2)──▶ mark 1 | mark 2 | open
+
+    freeze(3) on 1  =  what is noted in mark 2 and in open; on a checkpoint without a mark: all
+
+A mark holds what was noted up to its checkpoint, since the mark before it. Nobody has to tell which
+checkpoints fail: what was noted for one stays noted until a later checkpoint builds on a later one.
+
+Cost     nothing is noted while there is no mark: of a state that is small, and after so much was
+         noted that the next checkpoint had better be whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from engine.state.contract import Increment
+from engine.state.handles import Key
+
+N = TypeVar("N")
+
+_MARKS = 16
+"""So many checkpoints may be under way, or have failed, since the one to build on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerPolicy:
+    """When a checkpoint of a state is a layer on an earlier one, and when it is whole."""
+
+    min_rows: int = 20_000
+    """A smaller state is about a megabyte, and written in less time than layers are read."""
+    max_layers: int = 20
+    """Every layer costs each restore a file or two."""
+    max_share: float = 0.5
+    """Of the rows of a state: when more has changed, a whole table costs no more to read."""
+
+
+@dataclass(slots=True)
+class _Mark(Generic[N]):
+    checkpoint_id: int
+    noted: N
+    base_rows: int
+    """Rows of the whole table that its layers lie on."""
+    layers: int = 0
+    rows: int = 0
+    """Rows in all layers."""
+
+
+class Changes(ABC, Generic[N]):
+    """What was noted, by checkpoint. Owned by the thread of the state."""
+
+    def __init__(self, policy: LayerPolicy) -> None:
+        self._policy = policy
+        self._marks: list[_Mark[N]] = []
+        self._open = self._none()
+        self._limit = 0.0
+
+    @property
+    def tracks(self) -> bool:
+        """Whether changes have to be noted; after a freeze, whether a later one may build on it."""
+        return bool(self._marks)
+
+    def freeze(self, increment: Increment, rows: int) -> N | None:
+        """What has changed since the base; None when the state, which has `rows`, goes whole."""
+        self._limit = rows * self._policy.max_share
+        if rows < self._policy.min_rows:
+            self._forget()
+            return None
+        base = self._base(increment.base)
+        changed = None if base is None else self._since(base, rows)
+        mark = _Mark(increment.id, self._open, rows)
+        if base is not None and changed is not None:
+            size = self._size(changed)
+            mark.layers, mark.rows = base.layers + (size > 0), base.rows + size
+            mark.base_rows = base.base_rows
+        self._push(mark)
+        return changed
+
+    def _push(self, mark: _Mark[N]) -> None:
+        self._marks.append(mark)
+        self._open = self._none()
+        if len(self._marks) > _MARKS:
+            # Its checkpoint has failed long ago; if not, the one that would build on it is whole.
+            between = self._marks.pop(1)
+            self._marks[1].noted = self._union([between.noted, self._marks[1].noted])
+
+    def _base(self, checkpoint_id: int) -> _Mark[N] | None:
+        """The mark to build on; older ones are not needed any more."""
+        for index, mark in enumerate(self._marks):
+            if mark.checkpoint_id == checkpoint_id:
+                del self._marks[:index]
+                mark.noted = self._none()
+                return mark
+        return None
+
+    def _since(self, base: _Mark[N], rows: int) -> N | None:
+        changed = self._union([*(mark.noted for mark in self._marks[1:]), self._open])
+        size = self._size(changed)
+        too_much = size > rows * self._policy.max_share or base.rows + size > base.base_rows
+        return None if too_much or base.layers >= self._policy.max_layers else changed
+
+    def _check(self) -> None:
+        """Forget everything when there is more than is worth to be remembered."""
+        noted = (mark.noted for mark in self._marks[1:])
+        if self._size(self._open) + sum(map(self._size, noted)) > self._limit:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._marks.clear()
+        self._open = self._none()
+
+    @abstractmethod
+    def _none(self) -> N: ...
+
+    @abstractmethod
+    def _size(self, noted: N) -> int: ...
+
+    @abstractmethod
+    def _union(self, noted: Sequence[N]) -> N:
+        """Everything, of which the later stands behind."""
+
+
+K = TypeVar("K")
+
+
+class SetChanges(Changes[set[K]]):
+    """Which keys, timers or entries have changed."""
+
+    def note(self, changed: Collection[K]) -> None:
+        """These are or were something else now."""
+        if self._marks:
+            self._open.update(changed)
+            self._check()
+
+    def _none(self) -> set[K]:
+        return set()
+
+    def _size(self, noted: set[K]) -> int:
+        return len(noted)
+
+    def _union(self, noted: Sequence[set[K]]) -> set[K]:
+        return set().union(*noted)
+
+
+KeyChanges = SetChanges[Key]

@@ -1,0 +1,92 @@
+"""Checkpoints that build on earlier ones hold what a whole one would."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.state.changes import KeyChanges, LayerPolicy
+from engine.state.contract import Increment, StateKind
+from engine.state.memory import MemoryBackend
+from engine.testing.state_checks.increments import check_increments
+
+EAGER = LayerPolicy(min_rows=1, max_share=1.0)
+"""Builds on earlier checkpoints from the first row on."""
+
+
+def eager(groups):
+    return MemoryBackend(groups, EAGER)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_layers_in_memory_are_what_a_whole_checkpoint_is(random):
+    check_increments(eager, eager, random)
+
+
+def test_every_large_state_comes_as_layers():
+    layered = set().union(*(check_increments(eager, eager, Random(seed)) for seed in range(3)))
+    assert layered == {StateKind.VALUE, StateKind.LIST, StateKind.MAP}
+
+
+def changes(**policy):
+    return KeyChanges(LayerPolicy(**{"min_rows": 1, **policy}))
+
+
+def test_a_small_state_is_whole_and_nothing_of_it_is_noted():
+    tracked = changes(min_rows=10)
+    assert tracked.freeze(Increment(1, 0), rows=9) is None
+    assert not tracked.tracks
+
+
+def test_only_what_changed_since_the_base_comes():
+    tracked = changes()
+    assert tracked.freeze(Increment(1, 0), rows=10) is None
+    tracked.note([(0, "a")])
+    assert tracked.freeze(Increment(2, 1), rows=10) == {(0, "a")}
+    tracked.note([(0, "b")])
+    # Checkpoint 2 has failed: what was noted for it comes again.
+    assert tracked.freeze(Increment(3, 1), rows=10) == {(0, "a"), (0, "b")}
+    assert tracked.freeze(Increment(4, 3), rows=10) == set()
+
+
+def test_checkpoints_that_overlap_build_on_the_same_one():
+    tracked = changes()
+    tracked.freeze(Increment(1, 0), rows=10)
+    tracked.freeze(Increment(2, 0), rows=10)
+    tracked.note([(0, "a")])
+    assert tracked.freeze(Increment(3, 1), rows=10) == {(0, "a")}
+    assert tracked.freeze(Increment(4, 2), rows=10) == {(0, "a")}
+
+
+def test_when_half_of_a_state_has_changed_it_is_whole_and_the_next_builds_on_that():
+    tracked = changes()
+    tracked.freeze(Increment(1, 0), rows=4)
+    tracked.note([(0, "a"), (0, "b"), (0, "c")])
+    assert not tracked.tracks
+    assert tracked.freeze(Increment(2, 1), rows=4) is None
+    assert tracked.freeze(Increment(3, 2), rows=4) == set()
+
+
+def test_a_chain_ends_when_it_is_long_or_as_large_as_its_base():
+    long, large = changes(max_layers=2), changes()
+    sizes = []
+    for tracked in (long, large):
+        for id_ in range(1, 12):
+            tracked.note([(0, id_)])
+            changed = tracked.freeze(Increment(id_, id_ - 1), rows=4)
+            sizes.append(None if changed is None else len(changed))
+    assert sizes == [None, 1, 1] * 3 + [None, 1] + [None, 1, 1, 1, 1] * 2 + [None]
+
+
+def test_checkpoints_that_fail_for_ever_cost_no_more_than_a_few():
+    tracked = changes(max_share=1.0)
+    tracked.freeze(Increment(1, 0), rows=1000)
+    for id_ in range(2, 100):
+        tracked.note([(0, id_)])
+        changed = tracked.freeze(Increment(id_, 1), rows=1000)
+    assert changed == {(0, id_) for id_ in range(2, 100)}
+    assert tracked.freeze(Increment(100, 99), rows=1000) == set()
+    assert len(tracked._marks) < 20
