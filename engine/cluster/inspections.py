@@ -155,7 +155,7 @@ async def _in_a_process(
         watch.cancel()
         with suppress(ProcessLookupError):
             process.kill()
-        await process.wait()
+        await process.communicate()  # to the end of its output, so that no pipe is left open
     if answer is not None:
         return answer
     if watch.done() and not watch.cancelled():
