@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO
 
-from engine.checkpoint.folder import checked
 from engine.checkpoint.local_folder import LocalFolder
 from engine.errors import SnapshotCorrupt
 
@@ -18,9 +17,11 @@ from engine.errors import SnapshotCorrupt
 class ConfinedFolder(LocalFolder):
     """A local folder of which only files below a root can be read."""
 
-    def __init__(self, path: Path, root: Path) -> None:
+    def __init__(self, path: Path, root: Path, *, opens: bool = False) -> None:
+        """`opens`: files that are scanned are opened first, so that the scan needs no right to."""
         super().__init__(path)
         self._root = root.resolve()
+        self._opens = opens
 
     def open(self, name: str) -> IO[bytes] | None:
         """Open a file to be read; None if there is none."""
@@ -28,8 +29,9 @@ class ConfinedFolder(LocalFolder):
         return super().open(name)
 
     def scannable(self, name: str) -> str | IO[bytes]:
-        """An open file: who reads it needs no right to open any."""
-        return self.open(name) or super().scannable(name)
+        """The path of a file, or the file."""
+        self._check(name)
+        return (self.open(name) if self._opens else None) or super().scannable(name)
 
     def size(self, name: str) -> int | None:
         """Return the size of a file, None if there is none."""
@@ -37,8 +39,7 @@ class ConfinedFolder(LocalFolder):
         return super().size(name)
 
     def _check(self, name: str) -> None:
-        path = self._path / checked(name, self.url)
-        if not path.resolve().is_relative_to(self._root):
+        if not self._at(name).resolve().is_relative_to(self._root):
             msg = (
                 f"snapshot file {name} in {self.url} is a link that leads out of {self._root}; "
                 "put a copy in its place"

@@ -19,11 +19,12 @@ import os
 import resource
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from engine.checkpoint.difference import difference
 from engine.checkpoint.questions import StateQuestion, StateRows, collected, query_of
-from engine.checkpoint.reading import Snapshot, open_snapshot
+from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.verification import verify
 from engine.cluster.places import Place
 from engine.errors import HeadwaterError, RestoreError
@@ -53,22 +54,18 @@ def main() -> int:
 
 def look(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """What is asked for, as JSON. Raises RestoreError, SnapshotCorrupt, StorageError."""
-    snapshots = [_open(Place(url, root)) for url, root in request["places"]]
-    match request["what"]:
-        case "verification":
-            return verify(snapshots[0], _progress).to_json()
-        case "comparison":
-            left, right = snapshots
-            return difference(left, right, int(request["examples"]), _progress).to_json()
-        case _:
-            return _read(snapshots[0], StateQuestion(**request["question"]))
+    places = [Place(url, root) for url, root in request["places"]]
+    if request["what"] == "read":
+        return _read(places[0], StateQuestion(**request["question"]))
+    snapshots = [open_snapshot(place.url, place.open) for place in places]
+    if request["what"] == "verification":
+        return verify(snapshots[0], _progress).to_json()
+    left, right = snapshots
+    return difference(left, right, int(request["examples"]), _progress).to_json()
 
 
-def _open(place: Place) -> Snapshot:
-    return open_snapshot(place.url, place.open)
-
-
-def _read(snapshot: Snapshot, question: StateQuestion) -> Mapping[str, Any]:
+def _read(place: Place, question: StateQuestion) -> Mapping[str, Any]:
+    snapshot = open_snapshot(place.url, partial(place.open, opens=question.sql is not None))
     rows = query_of(snapshot, question)
     if question.sql is not None:
         # Once, so that whatever Polars opens for itself is open before nothing more can be.

@@ -28,11 +28,11 @@ class Place:
     url: str
     root: str
 
-    def open(self, url: str) -> Folder:
+    def open(self, url: str, *, opens: bool = False) -> Folder:
         """The folder at this place, or another one of the same root."""
         folder = open_folder(url)
         if isinstance(folder, LocalFolder):
-            return ConfinedFolder(Path(folder.url), Path(self.root))
+            return ConfinedFolder(Path(folder.url), Path(self.root), opens=opens)
         return folder
 
 

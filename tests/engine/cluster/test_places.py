@@ -11,6 +11,7 @@ from engine.checkpoint.verification import verify
 from engine.cluster.places import Places
 from engine.errors import SnapshotCorrupt
 from engine.rest.errors import Forbidden
+from golden_snapshots import formats, snapshots
 from snapshot_folders import counts, save
 
 
@@ -50,6 +51,19 @@ def test_a_path_that_leads_out_is_refused(given: str, root: Path) -> None:
     (root / "link").symlink_to(root.parent)
     with pytest.raises(Forbidden, match="lies outside of the folders that this engine shows"):
         places(root).place(given.format(root=root))
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("of_format", range(len(formats())))
+def test_a_checkpoint_is_read_with_the_files_that_it_shares(
+    of_format: int, recorded: bool, root: Path, tmp_path: Path
+) -> None:
+    _, checkpoint = snapshots(formats()[of_format])
+    known = places(root, str(checkpoint)) if recorded else places(checkpoint.parent)
+    place = known.place(str(checkpoint))
+    snapshot = open_snapshot(place.url, place.open)
+    assert verify(snapshot).is_whole
+    assert snapshot.collect(snapshot.scan(snapshot.state("priced", "orders"))).height == 6
 
 
 def test_what_the_engine_wrote_elsewhere_can_be_looked_at(root: Path, tmp_path: Path) -> None:
