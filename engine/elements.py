@@ -51,6 +51,8 @@ class AfterBarrier(StrEnum):
     CONTINUE = "continue"
     STOP = "stop"
     """Read no more rows: the job ends when the snapshot is complete, and can be resumed exactly."""
+    SUSPEND = "suspend"
+    """As STOP, but the job goes on from the snapshot, in another attempt."""
     DRAIN = "drain"
     """As STOP, and send the last watermark before the barrier, so that every window fires."""
 

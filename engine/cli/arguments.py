@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "job", help=JOB
     )
     _add_limit(commands.add_parser("limit", help="how fast the sources of a job may read"))
+    _add_rescale(commands.add_parser("rescale", help="run a job on at another parallelism"))
     _add_preflight(
         commands.add_parser("preflight", help="what a job file would restore; runs no job")
     )
@@ -161,6 +162,13 @@ def _add_limit(limit: argparse.ArgumentParser) -> None:
         help="rows per second of each source; 0 pauses, none takes the limit away",
     )
     limit.add_argument("--source", metavar="UID", help="only this source")
+
+
+def _add_rescale(rescale: argparse.ArgumentParser) -> None:
+    rescale.add_argument("job", help=JOB)
+    rescale.add_argument(
+        "parallelism", type=_positive, help="of all vertices but those with one of their own"
+    )
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:

@@ -39,6 +39,7 @@ REMOTE = {
     "cancel": remote.cancel,
     "preflight": remote_preflight,
     "limit": remote.limit,
+    "rescale": remote.rescale,
 }
 
 

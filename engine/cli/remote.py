@@ -21,7 +21,14 @@ from engine.programs.packing import locate, pack
 from engine.rest.answers.jobs import JobSummary
 from engine.rest.client import EngineClient, Refused
 from engine.rest.errors import NotYet
-from engine.rest.model.requests import ClaimMode, Program, RunRequest, SavepointRequest, StopRequest
+from engine.rest.model.requests import (
+    ClaimMode,
+    Program,
+    RescaleRequest,
+    RunRequest,
+    SavepointRequest,
+    StopRequest,
+)
 
 PATIENCE_S = 3.0
 """After so long without an answer it is told what a savepoint waits for."""
@@ -175,6 +182,17 @@ def cancel(options: argparse.Namespace, target: Target) -> None:
     job = target.job(options.job)
     target.engine.cancel(job.id)
     print(f"job {job.id} ({job.name}) is being cancelled")
+
+
+def rescale(options: argparse.Namespace, target: Target) -> None:
+    """Change the parallelism of a job, and wait until it runs so."""
+    job, engine = target.job(options.job), target.engine
+    trigger = engine.rescale(job.id, RescaleRequest(options.parallelism))
+    while not (status := engine.rescale_status(job.id, trigger)).done:
+        time.sleep(POLL_S)
+    if status.failure is not None:
+        raise ExternalError(status.failure)
+    print(f"job {job.id} ({job.name}) runs at parallelism {options.parallelism}")
 
 
 def limit(options: argparse.Namespace, target: Target) -> None:

@@ -30,6 +30,7 @@ from engine.elements import Micros, SnapshotKind
 from engine.errors import HeadwaterError
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan
+from engine.graph.rescaling import parallelism_of
 from engine.rest.model.jobs import Failure, TaskStatus
 from engine.runtime import control
 from engine.runtime.watermark_groups import WatermarkGroups
@@ -136,6 +137,7 @@ class Deployment:
             graph=str(graph_file(self._row.folder)),
             code=self._row.code,
             max_rows=self._around.max_rows,
+            parallelism=parallelism_of(self._plan),
             log=self._log(slot),
             python=self._row.python,
         )

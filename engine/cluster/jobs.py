@@ -26,16 +26,18 @@ from engine.cluster.artifacts import Artifacts, Built, load_plan, settings_of
 from engine.cluster.deployment import Surroundings
 from engine.cluster.job import JobLife
 from engine.cluster.master import JobMaster
-from engine.cluster.operations import Operations
+from engine.cluster.operations import Operations, What
+from engine.cluster.rescale import wanted_of
 from engine.cluster.restart import RestartPolicy
 from engine.cluster.restart_settings import strategy_of
 from engine.cluster.settings import CHECKPOINT_DIR, absolute, directory_of, snapshot_settings
 from engine.cluster.store import JobRow, SnapshotRow
 from engine.elements import SnapshotKind
-from engine.errors import HeadwaterError
+from engine.errors import HeadwaterError, StorageError
 from engine.graph.plan import Plan
+from engine.graph.rescaling import Parallelism, rescaled_plan
 from engine.rest.errors import Conflict, job_not_found
-from engine.rest.model.requests import ClaimMode, RunRequest
+from engine.rest.model.requests import ClaimMode, RescaleRequest, RunRequest
 
 log = logging.getLogger(__name__)
 
@@ -123,6 +125,37 @@ class Jobs:
         self._masters[job_id] = master
         master.start()
         return job_id
+
+    def rescale(self, job_id: str, request: RescaleRequest) -> str:
+        """Begin to change a job's parallelism. Raises as `EngineService.rescale`."""
+        master, store = self.find(job_id), self._around.store
+        known = request.trigger_id and store.operation(request.trigger_id)
+        if known:
+            return known.trigger_id
+        wanted = wanted_of(request, master.plan)
+        self._check_rescale(master, wanted)
+        trigger_id, _ = self.operations.begin(What.RESCALE, job_id, request.trigger_id)
+        try:
+            master.rescale(trigger_id, wanted)
+        except StorageError as error:
+            self.operations.finish(trigger_id, failure=str(error))
+            raise
+        return trigger_id
+
+    def _check_rescale(self, master: JobMaster, wanted: Parallelism) -> None:
+        job_id, status = master.row.job_id, master.life.status
+        if status.terminal or master.rescaling.pending is not None:
+            reason = f"the job is {status}" if status.terminal else "another one is under way"
+            msg = f"rescale of job {job_id} is not possible: {reason}"
+            raise Conflict(msg)
+        needed = max(rescaled_plan(master.plan, wanted).vertices, key=lambda v: v.parallelism)
+        found = sum(self._around.fleet.slots.free().values()) + master.slots_held
+        if needed.parallelism > found:
+            msg = (
+                f"rescale of job {job_id} needs {needed.parallelism} slots: got {found}, free or "
+                "its own; start task managers, or choose less"
+            )
+            raise Conflict(msg)
 
     def _check_claim(self, path: str) -> None:
         """Refuse to take a snapshot away from a job that would need it. Raises Conflict."""

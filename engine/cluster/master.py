@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from engine.checkpoint.coordinator import tasks_of
@@ -29,6 +29,7 @@ from engine.cluster.deployment import Deployment, Surroundings
 from engine.cluster.failure_log import FailureLog
 from engine.cluster.job import JobLife
 from engine.cluster.read_limits import READ_LIMIT, ReadLimits, setting_of
+from engine.cluster.rescale import Rescaling
 from engine.cluster.restart import GiveUp, Restart, RestartPolicy
 from engine.cluster.scheduler import Shortage
 from engine.cluster.snapshots import JobSnapshots, SnapshotSettings
@@ -36,6 +37,7 @@ from engine.cluster.source_history import JobStatistics
 from engine.cluster.store import JobRow
 from engine.errors import Domain
 from engine.graph.plan import Plan
+from engine.graph.rescaling import Parallelism
 from engine.rest.model.jobs import Failure, JobStatus, TaskStatus
 from engine.runtime import control
 from engine.runtime.worker_exchange import data_socket
@@ -57,10 +59,10 @@ class JobMaster:
         on_end: Callable[[JobMaster], None],
     ) -> None:
         self.row = row
-        self.plan = plan
+        self.rescaling = Rescaling(plan, self, on_operation)
         self.life = JobLife(row.status, dict(row.entered_ms))
         self.snapshots = JobSnapshots(
-            row.job_id, plan, settings, around.store, self, row.next_checkpoint_id
+            row.job_id, self.plan, settings, around.store, self, row.next_checkpoint_id
         )
         self.statistics = JobStatistics(plan)
         self.read_limits = ReadLimits(plan, row.settings)
@@ -81,6 +83,11 @@ class JobMaster:
         return f"JobMaster({self.row.name!r}, {self.life.status}, {self.attempt})"
 
     @property
+    def plan(self) -> Plan:
+        """At the present parallelism."""
+        return self.rescaling.plan
+
+    @property
     def failure(self) -> Failure | None:
         """Why it FAILED."""
         return self.failures.newest if self.life.status is JobStatus.FAILED else None
@@ -97,7 +104,9 @@ class JobMaster:
 
     def start(self) -> None:
         """Deploy the job as soon as there are slots."""
-        self._wants_slots = True
+        self.rescaling.on_start()
+        self.snapshots.plan = self.plan
+        self.attempt, self._wants_slots = None, True
         self.on_slots()
 
     def recover(self) -> None:
@@ -118,8 +127,8 @@ class JobMaster:
 
     def cancel(self) -> None:
         """Kill the workers and end as CANCELED; nothing to do when it is on its way already."""
-        finishing = self.attempt is not None and self.attempt.finishing
-        if finishing or self.life.status.terminal or self.life.status is JobStatus.CANCELLING:
+        status = self.life.status
+        if self._is_finishing or status.terminal or status is JobStatus.CANCELLING:
             return
         self._enter(JobStatus.CANCELLING)
         self._wants_slots, self.waiting_for = False, None
@@ -135,14 +144,39 @@ class JobMaster:
         if self.life.status.terminal:
             self.snapshots.give_up(f"the job is {self.life.status}")
 
+    @property
+    def slots_held(self) -> int:
+        """How many slots the present attempt has."""
+        return 0 if self._deployment is None else len(self._deployment.attempt.workers)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What it was submitted with, and what was changed since."""
+        return self.row.settings
+
+    def put_settings(self, settings: Mapping[str, str], *, soon: bool = False) -> None:
+        """Change settings, for good. Raises StorageError, unless `soon` is enough."""
+        self._around.store.set_settings(self.row.job_id, settings, soon=soon)
+        self.row = replace(self.row, settings=settings)
+
     def limit_reading(self, uid: str | None, rate: float | None) -> None:
         """Change how fast a source, or each, may read. Raises ConfigError, StorageError."""
         rates = self.read_limits.changed(uid, rate)
-        settings = {**self.row.settings, READ_LIMIT: setting_of(rates)}
-        self._around.store.set_settings(self.row.job_id, settings)
-        self.row, self.read_limits.rates = replace(self.row, settings=settings), rates
+        self.put_settings({**self.settings, READ_LIMIT: setting_of(rates)})
+        self.read_limits.rates = rates
         if self._deployment is not None:
             self._deployment.send_limits()
+
+    def rescale(self, trigger_id: str, wanted: Parallelism) -> None:
+        """Begin to change the parallelism. Raises StorageError."""
+        suspension = self.rescaling.begin(trigger_id, wanted).suspension()
+        if self._deployment is not None:
+            self.request(suspension)
+            return
+        # Nothing runs: it waits for slots, or for its next attempt.
+        self.rescaling.suspended = True
+        if self._wants_slots:
+            self.start()
 
     # Attempts.
 
@@ -182,6 +216,7 @@ class JobMaster:
     def on_running(self) -> None:
         """Every subtask processes."""
         self._enter(JobStatus.RUNNING)
+        self.rescaling.on_running()
         if self.attempt is not None and self.attempt.restored is not None:
             self.snapshots.log.restored(self.attempt.restored)
         self.snapshots.begin()
@@ -205,7 +240,10 @@ class JobMaster:
         if deployment.attempt.ending:
             self.failures.add_concurrent(failure)
             return
-        match self.failures.add(failure):
+        decision = self.failures.add(failure)
+        if self.rescaling.go_back(failure.message):
+            decision = Restart(0)
+        match decision:
             case Restart(delay_ms):
                 log.warning("job %s restarts: %s", self.row.name, failure.message)
                 self._delay_ms = delay_ms
@@ -225,11 +263,15 @@ class JobMaster:
         deployment = self._deployment
         assert deployment is not None
         attempt = deployment.attempt
-        finished = attempt.finishing
+        finished = self._is_finishing
+        suspended = attempt.finishing and not finished
         restarts = not finished and self.life.status is JobStatus.RESTARTING
         await self.snapshots.end(FailureReason.TASK_LOST if restarts else FailureReason.JOB_ENDED)
         self._deployment = None
         self._sweep(attempt)
+        if suspended and self.life.status is JobStatus.RUNNING:
+            self._resume(attempt)
+            return
         if finished:
             if self.life.status is not JobStatus.RUNNING:
                 self._enter(JobStatus.RUNNING)
@@ -244,6 +286,16 @@ class JobMaster:
                 self._work.start(self._restart(self._delay_ms))
         self._around.fleet.release(attempt.id)
 
+    def _resume(self, attempt: Attempt) -> None:
+        """Start again at once, before anyone else gets the slots."""
+        fleet = self._around.fleet
+        self._enter(JobStatus.RESTARTING)
+        fleet.slots.release(attempt.id)
+        self.start()
+        if self._wants_slots and self.rescaling.go_back(str(self.waiting_for)):
+            self.start()
+        fleet.on_slots()
+
     async def _restart(self, delay_ms: int) -> None:
         await asyncio.sleep(delay_ms / 1000)
         if self.life.status is JobStatus.RESTARTING:
@@ -252,12 +304,21 @@ class JobMaster:
 
     # State.
 
+    @property
+    def _is_finishing(self) -> bool:
+        """Whether all work of the job is done, and only its workers have to end."""
+        attempt = self.attempt
+        if attempt is None or not attempt.finishing:
+            return False
+        return not (attempt.running and self.rescaling.suspended)
+
     def _enter(self, status: JobStatus) -> None:
         self.life.move(status, now_ms())
         self._around.store.set_status(self.row.job_id, status, self.life.entered_ms)
         log.info("job %s (%s) is %s", self.row.name, self.row.job_id, status)
         if status.terminal:
             self.snapshots.give_up(f"the job is {status}")
+            self.rescaling.give_up(f"the job is {status}")
             self._on_end(self)
 
     def _sweep(self, attempt: Attempt) -> None:
@@ -267,7 +328,8 @@ class JobMaster:
 
     def on_operation(self, operation: Operation) -> None:
         """A requested snapshot is complete or has failed."""
-        self._on_operation(operation)
+        if not self.rescaling.on_suspended(operation):
+            self._on_operation(operation)
 
     def on_too_many_failures(self, reason: FailureReason, message: str) -> None:
         """Restart from the latest complete snapshot."""

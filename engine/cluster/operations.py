@@ -30,6 +30,7 @@ class What(StrEnum):
     CANCEL = "savepoint before cancel"
     STOP = "stop"
     CHECKPOINT = "checkpoint"
+    RESCALE = "rescale"
     DISPOSAL = "disposal"
 
 
@@ -114,6 +115,8 @@ class Operations:
     def close_left_over(self) -> None:
         """Fail what an earlier job manager left open and cannot come to an end."""
         for row in self._store.open_operations():
+            if row.what == What.RESCALE:
+                continue  # its job goes on with it: see `rescale.py`
             point = self._store.recovery_point(row.job_id) if row.job_id else None
             if not (row.what == What.STOP and point is not None and point.ends_job):
                 failure = f"{row.what} was given up: the job manager restarted; ask for it again"

@@ -38,6 +38,7 @@ from engine.rest.model.operations import JobProgress, Preflight, TriggerStatus
 from engine.rest.model.requests import (
     PreflightRequest,
     Program,
+    RescaleRequest,
     RunRequest,
     SavepointRequest,
     StopRequest,
@@ -248,6 +249,15 @@ class JobManagerService:
     async def leave_lost_task_managers(self, wish: bool) -> None:
         """Whether those that are lost stay so."""
         self._resources.leave_lost(wish)
+
+    async def rescale(self, job_id: str, request: RescaleRequest) -> str:
+        """Begin to change the parallelism and return a trigger id."""
+        return self._jobs.rescale(job_id, request)
+
+    async def rescale_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a rescale stands."""
+        self._jobs.find(job_id)
+        return self._jobs.operations.status(trigger_id, "rescale", job_id)
 
     async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
         """How fast each source may read."""

@@ -7,6 +7,7 @@ execution.checkpointing.savepoint-dir                    HOME/savepoints; a path
 execution.checkpointing.incremental                      true
 execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
+headwater.parallelism                                    as built; uid=2; uid=4, see rescale.py
 headwater.read-limit                                     none; rows/s, see read_limits.py
 headwater.restore.renames                                none; old=new; old=new, see renames.py
 restart-strategy.*                                       see restart_settings.py

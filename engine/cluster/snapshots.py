@@ -74,7 +74,8 @@ class JobSnapshots:
         self.log = CheckpointLog()
         self.settings = settings
         self._job_id = job_id
-        self._plan = plan
+        self.plan = plan
+        """At the parallelism of the next attempt."""
         self._store = store
         self._listener = listener
         self._next_id = next_id
@@ -92,7 +93,7 @@ class JobSnapshots:
         """Every subtask of a new attempt runs: take snapshots, first those that wait."""
         self._coordinator = Coordinator(
             self._job_id,
-            self._plan,
+            self.plan,
             self.settings.config,
             self.log,
             first_id=self._next_id,
@@ -246,5 +247,5 @@ def _row(job_id: str, barrier: Barrier) -> SnapshotRow:
         barrier.kind,
         barrier.folder,
         now_ms(),
-        ends_job=barrier.then is not AfterBarrier.CONTINUE,
+        ends_job=barrier.then in (AfterBarrier.STOP, AfterBarrier.DRAIN),
     )

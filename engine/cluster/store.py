@@ -197,11 +197,10 @@ class Store:
             (status, json.dumps(entered), job_id),
         )
 
-    def set_settings(self, job_id: str, settings: Mapping[str, str]) -> None:
-        """Record settings that were changed while the job ran. Raises StorageError."""
-        self._now(
-            "UPDATE jobs SET settings = ? WHERE job_id = ?", (json.dumps(dict(settings)), job_id)
-        )
+    def set_settings(self, job_id: str, settings: Mapping[str, str], *, soon: bool) -> None:
+        """Record settings that were changed. Raises StorageError, unless `soon` is enough."""
+        write = self._soon if soon else self._now
+        write("UPDATE jobs SET settings = ? WHERE job_id = ?", (json.dumps(dict(settings)), job_id))
 
     def reserve_checkpoint(self, job_id: str, next_id: int) -> None:
         """Never use an id below `next_id` again, whatever happens. Raises StorageError."""

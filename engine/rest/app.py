@@ -26,6 +26,7 @@ from engine.rest.routes import (
     cluster,
     headwater,
     jobs,
+    rescaling,
     resources,
     running,
     snapshots,
@@ -41,6 +42,7 @@ TOPICS = (
     artifacts,
     headwater,
     running,
+    rescaling,
     resources,
     snapshots,
 )

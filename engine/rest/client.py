@@ -105,6 +105,8 @@ class Methods:
     job_settings = Method(calls.job_settings)
     progress = Method(calls.progress)
     statistics = Method(running_calls.statistics)
+    rescale = Method(running_calls.rescale)
+    rescale_status = Method(running_calls.rescale_status)
     read_limits = Method(running_calls.read_limits)
     limit_reading = Method(running_calls.limit_reading)
     engine_plan = Method(calls.engine_plan)

@@ -110,6 +110,17 @@ class Body:
             raise BadRequest(msg)
         return [str(part) for part in value]
 
+    def object(self, name: str) -> Body:
+        """An object within this one; empty when absent."""
+        value: Mapping[str, object] = self._typed(name, dict, "an object") or {}
+        return Body(value)
+
+    def counts(self, name: str) -> dict[str, int]:
+        """An object whose values are whole numbers from 1; empty when absent."""
+        inner = self.object(name)
+        found = {key: inner.count(key) for key in inner.fields}
+        return {key: value for key, value in found.items() if value is not None}
+
     def settings(self, name: str) -> dict[str, str]:
         """An object whose values are texts, numbers or flags, read as texts."""
         value: Mapping[str, object] = self._typed(name, dict, "an object of settings") or {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.rest.answers.checkpoints import OperationStatus, trigger_id_of
 from engine.rest.answers.statistics import ReadLimit, Statistics
 from engine.rest.calls import Call
+from engine.rest.model.requests import RescaleRequest
 
 _JOBS = "/headwater/jobs"
 
@@ -15,6 +17,18 @@ def statistics(job_id: str, window_s: int = 300, step_s: int = 1) -> Call[Statis
     """What source batches came to in the last `window_s` seconds, by step."""
     query = {"window": str(window_s), "step": str(step_s)}
     return Call("GET", f"{_JOBS}/{job_id}/statistics", Statistics.of, query)
+
+
+def rescale(job_id: str, request: RescaleRequest) -> Call[str]:
+    """Begin to change the parallelism of a job, or of some vertices; the trigger id to poll."""
+    body: dict[str, object] = {"triggerId": request.trigger_id}
+    body |= {"parallelism": request.parallelism, "vertices": dict(request.vertices)}
+    return Call("POST", f"{_JOBS}/{job_id}/rescaling", trigger_id_of, body=body)
+
+
+def rescale_status(job_id: str, trigger_id: str) -> Call[OperationStatus]:
+    """Where a rescale stands."""
+    return Call("GET", f"{_JOBS}/{job_id}/rescaling/{trigger_id}", OperationStatus.of)
 
 
 def read_limits(job_id: str) -> Call[list[ReadLimit]]:

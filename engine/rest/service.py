@@ -26,6 +26,7 @@ from engine.rest.model.operations import JobProgress, Preflight, TriggerStatus
 from engine.rest.model.requests import (
     PreflightRequest,
     Program,
+    RescaleRequest,
     RunRequest,
     SavepointRequest,
     StopRequest,
@@ -137,6 +138,16 @@ class EngineService(Protocol):
 
     async def leave_lost_task_managers(self, wish: bool) -> None:
         """Whether those that are lost stay so, instead of being started again."""
+
+    async def rescale(self, job_id: str, request: RescaleRequest) -> str:
+        """Begin to change the parallelism and return a trigger id.
+
+        Raises, and nothing has begun then: Conflict (the job has ended, another rescale is under
+        way, too few slots), ConfigError (the job cannot run so), NotFound (vertex).
+        """
+
+    async def rescale_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a rescale stands. Raises NotFound for an unknown trigger id."""
 
     async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
         """How fast each source may read."""

@@ -76,6 +76,8 @@ class StartWorker:
     """Folder of the artifact: modules beside the job file are imported from there."""
     max_rows: int
     """Rows a source gives at most in one poll."""
+    parallelism: Mapping[str, int]
+    """Of each vertex, by uid of its head: the graph may have been built at another one."""
     log: str
     """File that takes what the worker prints."""
     python: str = ""

@@ -40,6 +40,7 @@ from engine.clock import monotonic
 from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.errors import ConnectionLost, Domain, HeadwaterError
 from engine.graph.jobgraph import JobGraph, TaskId
+from engine.graph.rescaling import rescaled_graph
 from engine.kernels import Loading
 from engine.operators.contract import Operator
 from engine.runtime import control
@@ -101,6 +102,7 @@ class Worker:
         with Path(self._spec.graph).open("rb") as file:
             # Made by our own build step from a file that a person chose to run.
             graph: JobGraph = pickle.load(file)  # noqa: S301
+        graph = rescaled_graph(graph, self._spec.parallelism)
         return wire(graph, self._spec.job_id, self._spec.attempt_id)
 
     def describe(self) -> list[object]:

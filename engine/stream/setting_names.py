@@ -24,6 +24,7 @@ KNOWN = frozenset(
         "execution.checkpointing.savepoint-dir",
         "execution.checkpointing.timeout",
         "execution.checkpointing.tolerable-failed-checkpoints",
+        "headwater.parallelism",
         "headwater.read-limit",
         "headwater.restore.renames",
         "headwater.sinks.shadow",

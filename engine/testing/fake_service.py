@@ -23,7 +23,7 @@ from engine.checkpoint.stats import (
     RestoredCheckpoint,
 )
 from engine.elements import AfterBarrier, SnapshotKind
-from engine.errors import ConfigError, Domain
+from engine.errors import Domain
 from engine.graph.plan import Plan
 from engine.rest.errors import (
     Conflict,
@@ -44,13 +44,10 @@ from engine.rest.model.requests import (
     StopRequest,
 )
 from engine.rest.model.resources import LocalResources, LocalTaskManager
-from engine.rest.model.sources import SourceLimit
-from engine.rest.model.statistics import StreamingStatistics
 from engine.testing import fake_values as values
+from engine.testing.fake_running import START_MS, FakeRunning
 from engine.testing.fake_snapshots import FakeSnapshots
 from engine.version import VERSION
-
-START_MS = 1_796_011_154_430
 
 
 @dataclass(slots=True)
@@ -63,16 +60,15 @@ class _Operation:
     """The state that its job reaches with it."""
 
 
-class FakeService(FakeSnapshots):
+class FakeService(FakeSnapshots, FakeRunning):
     """Implements `EngineService`."""
 
     def __init__(self) -> None:
-        super().__init__()
+        FakeSnapshots.__init__(self)
+        FakeRunning.__init__(self)
         self.uploaded: dict[str, Artifact] = {}
-        self.known: dict[str, JobDetails] = {}
         self.logs: dict[str, CheckpointLog] = {}
         self.histories: dict[str, FailureHistory] = {}
-        self.limits: dict[str, float | None] = {}
         self.requests: list[RunRequest] = []
         """Every accepted run, for tests that look at what arrived."""
         self._operations: dict[str, _Operation] = {}
@@ -134,11 +130,6 @@ class FakeService(FakeSnapshots):
             pending_rows=12,
         )
         return JobProgress(START_MS, values.EVENT_TIME, (source,))
-
-    async def statistics(self, job_id: str, window_s: int, step_s: int) -> StreamingStatistics:
-        """A steady stream."""
-        await self.job(job_id)
-        return values.statistics(START_MS, window_s, step_s)
 
     # Artifacts.
 
@@ -207,7 +198,7 @@ class FakeService(FakeSnapshots):
 
     async def trigger_checkpoint(self, job_id: str, trigger_id: str | None) -> str:
         """Take a checkpoint."""
-        job = await self._running(job_id)
+        job = await self.running(job_id)
         stats = self._checkpoint(job)
         trigger = trigger_id or self._next_id()
         self._operations[trigger] = _Operation(TriggerStatus(True, checkpoint_id=stats.id))
@@ -252,23 +243,6 @@ class FakeService(FakeSnapshots):
     async def leave_lost_task_managers(self, wish: bool) -> None:
         """Remember a wish."""
         self._leave_lost = wish
-
-    async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
-        """What `limit_reading` has set."""
-        await self.job(job_id)
-        rate = self.limits.get(job_id)
-        return (SourceLimit("flights", "Source: flights", values.SOURCE_ID, rate),)
-
-    async def limit_reading(
-        self, job_id: str, source: str | None, rows_per_second: float | None
-    ) -> Sequence[SourceLimit]:
-        """Remember it."""
-        await self._running(job_id)
-        if source not in (None, "flights"):
-            msg = f"source {source!r} is not in the job: it has flights; name one of them"
-            raise ConfigError(msg)
-        self.limits[job_id] = rows_per_second
-        return await self.read_limits(job_id)
 
     # Snapshots.
 
@@ -354,13 +328,6 @@ class FakeService(FakeSnapshots):
             ),
         )
 
-    async def _running(self, job_id: str) -> JobDetails:
-        job = await self.job(job_id)
-        if job.status is not JobStatus.RUNNING:
-            msg = f"job {job_id} is not running: it is {job.status}; start it first"
-            raise Conflict(msg)
-        return job
-
     def _checkpoint(
         self,
         job: JobDetails,
@@ -384,7 +351,7 @@ class FakeService(FakeSnapshots):
         trigger = request.trigger_id or self._next_id()
         if trigger in self._operations:
             return trigger
-        job = await self._running(job_id)
+        job = await self.running(job_id)
         target = (request.target or "file:///data/savepoints").rstrip("/")
         path = f"{target}/savepoint-{job_id[:6]}-{trigger[:12]}"
         if "unwritable" in target:

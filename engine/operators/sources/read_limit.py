@@ -1,6 +1,6 @@
 """How many rows a source subtask may read now: a bucket that fills at the limit.
 
-    rate × time ──▶ bucket (a tenth of a second at most) ──a twentieth at least──▶ batch
+    rate × time ──▶ bucket (a quarter of a second at most) ──a twentieth at least──▶ batch
 
 A limit holds reading up and nothing else: no row waits, and barriers do not. What is read, and in
 which order, stays the same, so the output does.
@@ -15,7 +15,7 @@ from engine.elements import MAX_TIME, MIN_TIME, Micros
 
 MICROS = 1_000_000
 
-FULL_S = 0.1
+FULL_S = 0.25
 """Who was held up may catch up so much: less would lose rows of the limit to a busy machine."""
 
 LOT_S = 0.05

@@ -66,6 +66,17 @@ class StopRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class RescaleRequest:
+    """Run a job on at another parallelism: of all of it, or of some vertices."""
+
+    parallelism: int | None = None
+    """Of the vertices that have the one that most have; what the author chose apart stays."""
+    vertices: Mapping[str, int] = field(default_factory=dict)
+    """By vertex id; those that are not named stay as they are."""
+    trigger_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PreflightRequest:
     """Would this program start from this snapshot?"""
 

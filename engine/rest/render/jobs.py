@@ -63,6 +63,14 @@ def config(job: JobDetails) -> dict[str, object]:
     }
 
 
+def resource_requirements(job: JobDetails) -> dict[str, object]:
+    """The body of `/jobs/:id/resource-requirements`."""
+    return {
+        vertex.id: {"parallelism": {"lowerBound": 1, "upperBound": vertex.parallelism}}
+        for vertex in job.vertices
+    }
+
+
 def by_status(counts: Counter[TaskStatus]) -> dict[str, int]:
     """Every state with its count, as Flink lists them."""
     return {status.value: counts[status] for status in TaskStatus}

@@ -19,6 +19,7 @@ FEATURES = (
     "client-trigger-ids",
     "statistics",
     "read-limits",
+    "rescale",
     "local-task-managers",
 )
 

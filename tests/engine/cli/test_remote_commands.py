@@ -320,3 +320,13 @@ def test_an_engine_says_what_a_job_would_restore(
     assert ["daily", "slices", "restored", "40", "20,219"] in [line.split() for line in lines]
     assert headwater("preflight", file, "-s", "/none", "--remote") == 1
     assert capsys.readouterr().err.startswith("headwater: snapshot is not there: no folder /none")
+
+
+def test_rescale_waits_until_the_job_runs_at_the_other_parallelism(
+    headwater: Headwater, job: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert headwater("rescale", job, "3") == 0
+    assert capsys.readouterr().out == f"job {job} (flights) runs at parallelism 3\n"
+    assert headwater("rescale", job, "9") == 1
+    assert "needs 9 slots: got 8" in capsys.readouterr().err

@@ -7,8 +7,9 @@ import pytest
 
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
-from engine.rest.model.requests import Program, RunRequest
+from engine.rest.model.requests import Program, RescaleRequest, RunRequest
 from engine.testing.fake_service import FakeService
+from engine.testing.fake_values import SOURCE_ID, WINDOW_ID
 from engine.testing.in_memory import InMemory
 
 URL = "http://127.0.0.1:8081"
@@ -56,6 +57,70 @@ async def test_a_read_limit_that_is_none_is_refused(
 ) -> None:
     answer = await http.patch(f"/headwater/jobs/{job}/read-limits", json=body)
     assert answer.status_code == 400
+    assert answer.json()["errors"][0].startswith(sentence)
+
+
+def test_a_job_is_rescaled_by_one_call(engine: EngineClient, running: str) -> None:
+    trigger = engine.rescale(running, RescaleRequest(3))
+    assert not engine.rescale_status(running, trigger).done
+    assert engine.rescale_status(running, trigger).done
+    assert [vertex.parallelism for vertex in engine.job(running).vertices] == [3, 3]
+    engine.rescale(running, RescaleRequest(vertices={SOURCE_ID: 1}))
+    assert [vertex.parallelism for vertex in engine.job(running).vertices] == [1, 3]
+
+
+async def test_flinks_ways_to_rescale_are_served(http: httpx.AsyncClient, job: str) -> None:
+    path = f"/v1/jobs/{job}/resource-requirements"
+    bounds = (await http.get(path)).json()
+    assert {vertex: of["parallelism"]["upperBound"] for vertex, of in bounds.items()} == {
+        SOURCE_ID: 2,
+        WINDOW_ID: 2,
+    }
+    for of in bounds.values():
+        of["parallelism"]["upperBound"] = 4
+    answer = await http.put(path, json=bounds)
+    assert (answer.status_code, answer.json()) == (200, {})
+    assert (await http.get(path)).json() == bounds
+    answer = await http.patch(f"/jobs/{job}/rescaling?parallelism=1")
+    assert answer.status_code == 200
+    trigger = answer.json()["request-id"]
+    states = [
+        (await http.get(f"/jobs/{job}/rescaling/{trigger}")).json()["status"]["id"]
+        for _ in range(2)
+    ]
+    assert states == ["IN_PROGRESS", "COMPLETED"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "sentence"),
+    [
+        ("PATCH", "/jobs/{job}/rescaling", {}, 400, "query parameter parallelism is missing"),
+        ("PUT", "/jobs/{job}/resource-requirements", {}, 400, "requirements of every vertex"),
+        (
+            "PUT",
+            "/jobs/{job}/resource-requirements",
+            {SOURCE_ID: {"parallelism": {"lowerBound": 3, "upperBound": 2}}},
+            400,
+            f"vertex {SOURCE_ID} needs parallelism.upperBound, at least its lowerBound 3: got 2",
+        ),
+        ("POST", "/headwater/jobs/{job}/rescaling", {}, 400, "either parallelism or vertices"),
+        ("POST", "/headwater/jobs/{job}/rescaling", {"parallelism": 9}, 409, "rescale of job"),
+        ("POST", "/headwater/jobs/{job}/rescaling", {"parallelism": 129}, 400, "parallelism of "),
+        ("POST", "/headwater/jobs/{job}/rescaling", {"vertices": {"ab": 1}}, 404, "job vertex ab"),
+        ("GET", "/jobs/{job}/rescaling/" + "0" * 32, None, 404, "there is no rescale operation"),
+    ],
+)
+async def test_a_rescale_that_cannot_be_is_refused(
+    method: str,
+    path: str,
+    body: object,
+    status: int,
+    sentence: str,
+    http: httpx.AsyncClient,
+    job: str,
+) -> None:
+    answer = await http.request(method, path.format(job=job), json=body)
+    assert answer.status_code == status
     assert answer.json()["errors"][0].startswith(sentence)
 
 

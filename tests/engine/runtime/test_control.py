@@ -10,7 +10,7 @@ MESSAGES = [
     control.Heartbeat(
         control.ProcessUse(7, 1_000, 0.5), {"attempt/0": control.ProcessUse(8, 2_000, 99.0)}
     ),
-    control.StartWorker("j", "a", 0, "/g", "/c", 16_384, "/l"),
+    control.StartWorker("j", "a", 0, "/g", "/c", 16_384, {"v": 2}, "/l"),
     control.WorkerStarted("a", 0, 9),
     control.WorkerExited("a", 0, 9, -9),
     control.KillWorkers("a"),
