@@ -20,8 +20,9 @@ Source   Flink's CheckpointCoordinator and CheckpointRequestDecider.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from engine.checkpoint.config import CheckpointConfig
 from engine.checkpoint.effects import (
     DiscardFolder,
     Effect,
@@ -42,29 +43,6 @@ from engine.checkpoint.stats import CheckpointLog
 from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan
-
-
-@dataclass(frozen=True, slots=True)
-class CheckpointConfig:
-    """How a job takes checkpoints."""
-
-    directory: str
-    """Folder that gets one folder `chk-<id>` per checkpoint."""
-    interval_ms: int | None = 1_000
-    """None: only on request, and the final one."""
-    incremental: bool = True
-    """Whether checkpoints may build on earlier ones."""
-    timeout_ms: int = 60_000
-    min_pause_ms: int = 0
-    tolerable_failures: int = 3
-    """Failures in a row that do not restart the job: a short fault of storage is no reason to."""
-    patience_ms: int = 0
-    """Nor do more of them, before nothing has succeeded for so long: a full disk needs a person,
-    so a job that checkpoints five times a second should not restart within one because of it."""
-
-    def folder(self, checkpoint_id: int) -> str:
-        """Where a checkpoint lies."""
-        return f"{self.directory.rstrip('/')}/chk-{checkpoint_id}"
 
 
 class Coordinator:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from engine.checkpoint.coordinator import CheckpointConfig
+from engine.checkpoint.config import CheckpointConfig
 from engine.checkpoint.storage import open_folder
 from engine.cluster.snapshots import SnapshotSettings
 from engine.durations import parse_duration

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Protocol, assert_never
 
 from engine.checkpoint import effects
-from engine.checkpoint.coordinator import CheckpointConfig, Coordinator
+from engine.checkpoint.config import CheckpointConfig
+from engine.checkpoint.coordinator import Coordinator
 from engine.checkpoint.effects import Operation, SnapshotRequest
 from engine.checkpoint.failure import FailureReason
 from engine.checkpoint.manifest import SubtaskSnapshot

@@ -20,7 +20,8 @@ from typing import TypeVar, assert_never, cast
 
 import cloudpickle
 
-from engine.checkpoint.coordinator import CheckpointConfig, Coordinator
+from engine.checkpoint.config import CheckpointConfig
+from engine.checkpoint.coordinator import Coordinator
 from engine.checkpoint.effects import (
     DiscardFolder,
     Effect,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.checkpoint.coordinator import CheckpointConfig, Coordinator
+from engine.checkpoint.config import CheckpointConfig
+from engine.checkpoint.coordinator import Coordinator
 from engine.checkpoint.effects import (
     DiscardFolder,
     Effect,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.coordinator import CheckpointConfig
+from engine.checkpoint.config import CheckpointConfig
 from engine.checkpoint.effects import SnapshotRequest
 from engine.checkpoint.manifest import OperatorPart, SubtaskSnapshot
 from engine.clock import monotonic

@@ -1,0 +1,28 @@
+"""How a job takes checkpoints: values, checked where settings are read (`cluster/settings.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointConfig:
+    """How a job takes checkpoints."""
+
+    directory: str
+    """Folder that gets one folder `chk-<id>` per checkpoint."""
+    interval_ms: int | None = 1_000
+    """None: only on request, and the final one."""
+    incremental: bool = True
+    """Whether checkpoints may build on earlier ones."""
+    timeout_ms: int = 60_000
+    min_pause_ms: int = 0
+    tolerable_failures: int = 3
+    """Failures in a row that do not restart the job: a short fault of storage is no reason to."""
+    patience_ms: int = 0
+    """Nor do more of them, before nothing has succeeded for so long: a full disk needs a person,
+    so a job that checkpoints five times a second should not restart within one because of it."""
+
+    def folder(self, checkpoint_id: int) -> str:
+        """Where a checkpoint lies."""
+        return f"{self.directory.rstrip('/')}/chk-{checkpoint_id}"
