@@ -1,28 +1,32 @@
 """The checkpoint coordinator of one attempt of a job: a state machine without I/O or clock.
 
-    idle --interval, request, end of input--> pending --every ack--> writing --written--> complete
-                                                 |                      |
-                                   decline, timeout, job fails       storage fails
-                                                 +-------> aborted <----+
+    each snapshot:  begun --every ack--> acknowledged --its turn--> writing --written--> complete
+                      |                       |                        |
+                decline, timeout      timeout, subsumed          storage fails
+                      +-----------------------+---> aborted <----------+
 
     complete --> NotifyComplete --> sinks commit; after STOP or DRAIN the subtasks end
                  (not after a savepoint that the job runs on from: see `is_recoverable`)
 
-One snapshot at a time: requests queue, and go before the periodic ones. When every subtask has
-reported the end of its input, one final checkpoint with `then` STOP commits what is left.
-
-Units    all times are epoch ms and are passed in.
-Order    ids only grow, over all attempts of a job: pass `first_id`.
-Errors   outcomes are values: Ack, FailureReason. Too many failures in a row: FailJob.
-Source   Flink's CheckpointCoordinator and CheckpointRequestDecider.
+At a time   as many checkpoints as configured, and one savepoint beside them. A snapshot that ends
+            the job waits for a savepoint under way; while it is under way nothing else begins.
+Subsumed    a complete checkpoint ends the pending ones that are older: a restart would not choose
+            them, and what they staged is in it. Savepoints belong to people, and are not ended.
+Order       manifests are written one after another, the oldest first: what is recorded last is
+            newest. Ids only grow, over all attempts of a job: pass `first_id`.
+End         when every subtask has reported the end of its input, one final checkpoint with `then`
+            STOP commits what is left.
+Units       all times are epoch ms and are passed in.
+Errors      outcomes are values: Ack, FailureReason. Too many failures in a row: FailJob.
+Source      Flink's CheckpointCoordinator and CheckpointRequestDecider.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 
 from engine.checkpoint.config import CheckpointConfig
+from engine.checkpoint.decider import may_begin
 from engine.checkpoint.effects import (
     DiscardFolder,
     Effect,
@@ -30,8 +34,6 @@ from engine.checkpoint.effects import (
     NotifyAborted,
     NotifyComplete,
     Operation,
-    OperationEnded,
-    OperationStatus,
     SendBarrier,
     SnapshotRequest,
     WriteManifest,
@@ -39,10 +41,16 @@ from engine.checkpoint.effects import (
 from engine.checkpoint.failure import Ack, FailureReason
 from engine.checkpoint.manifest import SubtaskSnapshot
 from engine.checkpoint.pending import PendingSnapshot
+from engine.checkpoint.requests import Requests
 from engine.checkpoint.stats import CheckpointLog
+from engine.checkpoint.tolerance import Tolerance
 from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan
+from engine.graph.tasks import sources_of, tasks_of
+
+DISCARDED = 100
+"""Aborted snapshots whose folder is known: acknowledgements that come still later are lost ones."""
 
 
 class Coordinator:
@@ -66,22 +74,21 @@ class Coordinator:
         self._config = config
         self._log = log
         self._next_id = first_id
-        self._operations: dict[str, Operation] = {}
-        self._queue: deque[str] = deque()
-        self._pending: PendingSnapshot | None = None
+        self._requests = Requests(self.effects)
+        self._pending: dict[int, PendingSnapshot] = {}
+        """By id, so oldest first."""
         self._running = set(tasks_of(plan))
-        self._failures = 0
-        self._failing_since_ms = now_ms
+        self._tolerance = Tolerance(config)
         self._due_ms = now_ms + (config.interval_ms or 0)
-        self._stopped = False
         self._base = 0
         """The newest complete checkpoint of this attempt: later ones may build on it."""
+        self._closed: tuple[FailureReason, str | None] | None = None
         self._discarded: dict[int, str] = {}
         """Folders of aborted snapshots, by id."""
 
     def __repr__(self) -> str:
-        pending = None if self._pending is None else self._pending.barrier
-        return f"Coordinator({self._plan.name}, pending {pending}, queued {len(self._queue)})"
+        pending = ", ".join(map(repr, self._pending.values())) or "nothing"
+        return f"Coordinator({self._plan.name}, {pending} pending, {len(self._requests)} queued)"
 
     @property
     def next_id(self) -> int:
@@ -91,67 +98,52 @@ class Coordinator:
     @property
     def is_stopped(self) -> bool:
         """Whether nothing more begins: the job ends with what is complete, or fails."""
-        return self._stopped
+        return self._closed is not None
 
     @property
     def is_writing(self) -> bool:
         """Whether a manifest is on its way: wait for its report before choosing what to restore."""
-        return self._pending is not None and self._pending.writing
+        return any(pending.writing for pending in self._pending.values())
 
     @property
     def next_tick_ms(self) -> int | None:
         """When `tick` has something to decide; None: not before another call."""
-        if self._pending is not None:
-            expiry = self._pending.barrier.triggered_ms + self._config.timeout_ms
-            return None if self._pending.writing else expiry
-        if self._stopped:
-            return None
-        periodic = self._config.interval_ms is not None or not self._running
-        return self._due_ms if periodic else None
+        times = [self._expiry_ms(pending) for pending in self._expiring()]
+        if self._next_periodic() is not None:
+            times.append(self._due_ms)
+        return min(times, default=None)
 
     def tick(self, now_ms: int) -> None:
         """Time has passed: expire what takes too long, begin what is due."""
-        pending = self._pending
-        expiry = self.next_tick_ms
-        if pending is not None and expiry is not None and now_ms >= expiry:
-            missing = ", ".join(pending.missing()[:3])
-            seconds = self._config.timeout_ms / 1_000
-            detail = f"{missing} did not within {seconds:g} s"
-            self._abort(FailureReason.EXPIRED, detail, now_ms)
+        for pending in self._expiring():
+            if now_ms >= self._expiry_ms(pending):
+                self._abort(pending, FailureReason.EXPIRED, self._lateness(pending), now_ms)
         self._begin_next(now_ms)
 
     def request(self, request: SnapshotRequest, now_ms: int) -> Operation:
         """Ask for a snapshot; asking again with the same trigger id changes nothing."""
-        known = self._operations.get(request.trigger_id)
+        known = self._requests.find(request.trigger_id)
         if known is not None:
             return known
-        self._put(Operation(request))
-        if self._stopped:
-            self._fail_operation(request.trigger_id, FailureReason.JOB_ENDED, None)
-        else:
-            self._queue.append(request.trigger_id)
-            self._begin_next(now_ms)
-        return self._operations[request.trigger_id]
+        operation = self._requests.add(request)
+        if self._closed is not None:
+            self._requests.fail_waiting(*self._closed)
+        self._begin_next(now_ms)
+        return self._requests.find(request.trigger_id) or operation
 
     def operation(self, trigger_id: str) -> Operation | None:
         """What became of a request."""
-        return self._operations.get(trigger_id)
+        return self._requests.find(trigger_id)
 
     def ack(self, snapshot: SubtaskSnapshot, now_ms: int) -> Ack:
         """A subtask has written its part."""
-        pending = self._pending
-        if pending is None or snapshot.checkpoint_id != pending.id:
+        pending = self._pending.get(snapshot.checkpoint_id)
+        if pending is None:
             return self._late_ack(snapshot.checkpoint_id)
         outcome = pending.ack(snapshot, now_ms)
         if outcome is Ack.ACCEPTED:
             self._log.put(pending.stats())
-            if pending.is_acknowledged:
-                pending.writing = True
-                manifest = pending.manifest(self._job_id, now_ms)
-                folder = pending.barrier.folder
-                self.effects.append(
-                    WriteManifest(pending.id, folder, manifest, pending.is_recoverable)
-                )
+            self._write_next(now_ms)
         return outcome
 
     def _late_ack(self, checkpoint_id: int) -> Ack:
@@ -162,39 +154,38 @@ class Coordinator:
 
     def decline(self, task: TaskId, checkpoint_id: int, message: str, now_ms: int) -> None:
         """A subtask could not write its part."""
-        if self._pending is not None and self._pending.id == checkpoint_id:
-            self._abort(FailureReason.DECLINED, f"subtask {task}: {message}", now_ms)
+        pending = self._pending.get(checkpoint_id)
+        if pending is not None and not pending.writing:
+            self._abort(pending, FailureReason.DECLINED, f"subtask {task}: {message}", now_ms)
             self._begin_next(now_ms)
 
     def manifest_written(self, checkpoint_id: int, now_ms: int) -> None:
         """The snapshot is complete, and a restart would find it."""
-        pending = self._pending
-        if pending is None or pending.id != checkpoint_id:
+        pending = self._pending.pop(checkpoint_id, None)
+        if pending is None:
             return
-        self._pending = None
-        self._failures = 0
         if self._is_increment(pending.barrier.kind):
             self._base = max(self._base, checkpoint_id)
         self._log.put(pending.completed(now_ms))
         if pending.is_recoverable:
+            self._tolerance.succeeded()
             self.effects.append(NotifyComplete(checkpoint_id))
         if pending.operation is not None:
-            self._end_operation(
-                replace(
-                    self._operations[pending.operation.request.trigger_id],
-                    status=OperationStatus.COMPLETED,
-                    folder=pending.barrier.folder,
-                )
-            )
-        if pending.barrier.then is not AfterBarrier.CONTINUE:
-            self._close(FailureReason.JOB_ENDED)
+            self._requests.complete(pending.operation, pending.barrier.folder)
+        if pending.is_recoverable:
+            self._subsume(pending, now_ms)
+        if pending.ends_job:
+            self._close(*_end_of(pending))
         self._pause(now_ms)
+        self._write_next(now_ms)
         self._begin_next(now_ms)
 
     def storage_failed(self, checkpoint_id: int, message: str, now_ms: int) -> None:
         """The snapshot could not be recorded at its beginning, or its manifest not be written."""
-        if self._pending is not None and self._pending.id == checkpoint_id:
-            self._abort(FailureReason.STORAGE, message, now_ms)
+        pending = self._pending.get(checkpoint_id)
+        if pending is not None:
+            self._abort(pending, FailureReason.STORAGE, message, now_ms)
+            self._write_next(now_ms)
             self._begin_next(now_ms)
 
     def end_of_input(self, task: TaskId, now_ms: int) -> None:
@@ -209,25 +200,42 @@ class Coordinator:
 
         A manifest on its way is not given up: its report still completes the snapshot.
         """
-        if self._pending is not None and not self._pending.writing:
-            self._abort(reason, None, now_ms)
+        for pending in self._expiring():
+            self._abort(pending, reason, None, now_ms)
         self._close(reason)
 
-    def _begin_next(self, now_ms: int) -> None:
-        """Decide what begins now, if anything."""
-        if self._pending is not None or self._stopped:
-            return
-        if self._queue:
-            self._begin_requested(self._queue.popleft(), now_ms)
-        elif now_ms >= self._due_ms and not self._running:
-            self._begin(SnapshotKind.CHECKPOINT, AfterBarrier.STOP, None, now_ms)
-        elif now_ms >= self._due_ms and self._config.interval_ms is not None:
-            self._begin(SnapshotKind.CHECKPOINT, AfterBarrier.CONTINUE, None, now_ms)
+    # What begins, and when.
 
-    def _begin_requested(self, trigger_id: str, now_ms: int) -> None:
-        operation = replace(self._operations[trigger_id], checkpoint_id=self._next_id)
-        self._put(operation)
-        self._begin(operation.request.kind, operation.request.then, operation, now_ms)
+    def _begin_next(self, now_ms: int) -> None:
+        """Begin whatever may begin now."""
+        while self._begin_one(now_ms):
+            pass
+
+    def _begin_one(self, now_ms: int) -> bool:
+        if self._closed is not None:
+            return False
+        operation = self._requests.next(
+            lambda request: self._is_room_for(request.kind, request.then), self._next_id
+        )
+        if operation is not None:
+            self._begin(operation.request.kind, operation.request.then, operation, now_ms)
+            return True
+        then = self._next_periodic()
+        if then is None or now_ms < self._due_ms:
+            return False
+        self._begin(SnapshotKind.CHECKPOINT, then, None, now_ms)
+        return True
+
+    def _next_periodic(self) -> AfterBarrier | None:
+        """What follows the next checkpoint that nobody asks for; None when there is none."""
+        if self._closed is not None or (self._config.interval_ms is None and self._running):
+            return None
+        then = AfterBarrier.CONTINUE if self._running else AfterBarrier.STOP
+        return then if self._is_room_for(SnapshotKind.CHECKPOINT, then) else None
+
+    def _is_room_for(self, kind: SnapshotKind, then: AfterBarrier) -> bool:
+        under_way = [pending.barrier for pending in self._pending.values()]
+        return may_begin(kind, then, under_way, self._config.concurrent)
 
     def _begin(
         self, kind: SnapshotKind, then: AfterBarrier, operation: Operation | None, now_ms: int
@@ -241,9 +249,11 @@ class Coordinator:
             base=self._base if self._is_increment(kind) else None,
         )
         self._next_id += 1
-        self._pending = PendingSnapshot(barrier, self._plan, operation)
-        self._log.put(self._pending.stats())
-        self._due_ms = now_ms + (self._config.interval_ms or 0)
+        pending = PendingSnapshot(barrier, self._plan, operation)
+        self._pending[pending.id] = pending
+        self._log.put(pending.stats())
+        if kind is SnapshotKind.CHECKPOINT:
+            self._due_ms = now_ms + (self._config.interval_ms or 0)
         self.effects.append(SendBarrier(barrier, tuple(sources_of(self._plan))))
 
     def _is_increment(self, kind: SnapshotKind) -> bool:
@@ -257,82 +267,83 @@ class Coordinator:
         # With the id, so that no later request can ever write into a savepoint that is complete.
         return f"{directory}/savepoint-{self._job_id[:6]}-{self._next_id}-{request.trigger_id[:8]}"
 
-    def _abort(self, reason: FailureReason, detail: str | None, now_ms: int) -> None:
-        pending, self._pending = self._pending, None
-        if pending is None:
+    # How each ends.
+
+    def _write_next(self, now_ms: int) -> None:
+        """Have the oldest manifest written that has all its parts, unless one is on its way."""
+        ready = next((each for each in self._pending.values() if each.is_acknowledged), None)
+        if ready is None or self.is_writing:
             return
-        failure = _sentence(pending.barrier, reason, detail)
+        ready.writing = True
+        manifest = ready.manifest(self._job_id, now_ms)
+        self.effects.append(
+            WriteManifest(ready.id, ready.barrier.folder, manifest, ready.is_recoverable)
+        )
+
+    def _subsume(self, newer: PendingSnapshot, now_ms: int) -> None:
+        """End the older checkpoints that are under way."""
+        for pending in list(self._pending.values()):
+            if pending.id < newer.id and pending.barrier.kind is SnapshotKind.CHECKPOINT:
+                self._abort(pending, FailureReason.SUBSUMED, newer.name, now_ms)
+
+    def _abort(
+        self, pending: PendingSnapshot, reason: FailureReason, detail: str | None, now_ms: int
+    ) -> None:
+        del self._pending[pending.id]
+        failure = pending.failure(reason, detail)
         self._log.put(pending.failed(reason, failure, now_ms))
         self.effects.append(NotifyAborted(pending.id))
-        self.effects.append(DiscardFolder(pending.barrier.folder))
-        self._discarded[pending.id] = pending.barrier.folder
+        self._discard(pending)
         if pending.operation is not None:
-            self._fail_operation(pending.operation.request.trigger_id, reason, failure)
+            self._requests.fail(pending.operation, reason, failure)
         self._pause(now_ms)
-        self._judge(pending.barrier, reason, failure, now_ms)
+        if reason.counts and self._is_too_much(pending, now_ms):
+            self.effects.append(FailJob(reason, failure))
+            self._close(FailureReason.TASK_LOST)
 
-    def _judge(self, barrier: Barrier, reason: FailureReason, failure: str, now_ms: int) -> None:
-        """Decide whether the job has to restart."""
-        if not reason.counts:
-            return
-        if barrier.then is AfterBarrier.DRAIN:
+    def _discard(self, pending: PendingSnapshot) -> None:
+        folder = pending.barrier.folder
+        self.effects.append(DiscardFolder(folder))
+        self._discarded[pending.id] = folder
+        if len(self._discarded) > DISCARDED:
+            del self._discarded[next(iter(self._discarded))]
+
+    def _is_too_much(self, pending: PendingSnapshot, now_ms: int) -> bool:
+        """Whether the job has to restart because of a snapshot that failed."""
+        if self._closed is not None:
+            return False
+        if pending.barrier.then is AfterBarrier.DRAIN:
             # Every window has fired early: only a restart makes the sources able to read on.
-            self._fail_job(reason, failure)
-        elif barrier.kind is SnapshotKind.CHECKPOINT:
-            self._failures += 1
-            if self._failures == 1:
-                self._failing_since_ms = now_ms
-            failing_ms = now_ms - self._failing_since_ms
-            patient = failing_ms < self._config.patience_ms
-            if self._failures > self._config.tolerable_failures and not patient:
-                self._fail_job(reason, failure)
+            return True
+        is_checkpoint = pending.barrier.kind is SnapshotKind.CHECKPOINT
+        return is_checkpoint and self._tolerance.failed(now_ms)
 
-    def _fail_job(self, reason: FailureReason, failure: str) -> None:
-        self.effects.append(FailJob(reason, failure))
-        self._close(FailureReason.TASK_LOST)
+    def _expiring(self) -> list[PendingSnapshot]:
+        """Those that are not being recorded, which would be too late to take back."""
+        return [pending for pending in self._pending.values() if not pending.writing]
+
+    def _expiry_ms(self, pending: PendingSnapshot) -> int:
+        return pending.barrier.triggered_ms + self._config.timeout_ms
+
+    def _lateness(self, pending: PendingSnapshot) -> str:
+        seconds = f"{self._config.timeout_ms / 1_000:g} s"
+        missing = ", ".join(pending.missing()[:3])
+        if missing:
+            return f"{missing} did not within {seconds}"
+        return f"storage was busy with an older one for {seconds}"
 
     def _pause(self, now_ms: int) -> None:
         self._due_ms = max(self._due_ms, now_ms + self._config.min_pause_ms)
 
-    def _close(self, reason: FailureReason) -> None:
-        self._stopped = True
-        while self._queue:
-            self._fail_operation(self._queue.popleft(), reason, None)
-
-    def _put(self, operation: Operation) -> None:
-        self._operations[operation.request.trigger_id] = operation
-
-    def _end_operation(self, operation: Operation) -> None:
-        self._put(operation)
-        self.effects.append(OperationEnded(operation))
-
-    def _fail_operation(self, trigger_id: str, reason: FailureReason, failure: str | None) -> None:
-        self._end_operation(
-            replace(
-                self._operations[trigger_id],
-                status=OperationStatus.FAILED,
-                reason=reason,
-                failure=failure
-                or f"{self._operations[trigger_id].request.kind} failed: {reason.sentence}",
-            )
-        )
+    def _close(self, reason: FailureReason, detail: str | None = None) -> None:
+        self._closed = self._closed or (reason, detail)
+        self._requests.fail_waiting(*self._closed)
 
 
-def tasks_of(plan: Plan) -> list[TaskId]:
-    """Every subtask of a job."""
-    return [
-        TaskId(vertex.id, subtask)
-        for vertex in plan.vertices
-        for subtask in range(vertex.parallelism)
-    ]
-
-
-def sources_of(plan: Plan) -> list[TaskId]:
-    """Every subtask whose head is a source."""
-    heads = {vertex.id for vertex in plan.sources}
-    return [task for task in tasks_of(plan) if task.vertex in heads]
-
-
-def _sentence(barrier: Barrier, reason: FailureReason, detail: str | None) -> str:
-    rest = "" if detail is None else f": {detail}"
-    return f"{barrier.kind} {barrier.checkpoint_id} failed, {reason.sentence}{rest}"
+def _end_of(last: PendingSnapshot) -> tuple[FailureReason, str | None]:
+    """Why nothing follows a snapshot that ends the job, or its attempt."""
+    if last.barrier.then is AfterBarrier.SUSPEND:
+        return FailureReason.RESCALED, None
+    if last.barrier.kind is SnapshotKind.CHECKPOINT:
+        return FailureReason.INPUT_ENDED, None
+    return FailureReason.JOB_STOPPED, f"its savepoint is {last.barrier.folder}"

@@ -1,4 +1,10 @@
-"""Why a snapshot came to nothing, and what a task's acknowledgement was worth."""
+"""Why a snapshot came to nothing, and what a task's acknowledgement was worth.
+
+its own fault    EXPIRED DECLINED STORAGE          counts: too many in a row restart the job
+overtaken        SUBSUMED
+never begun      NOT_RUNNING
+the job went     TASK_LOST INPUT_ENDED JOB_STOPPED JOB_CANCELED JOB_FAILED
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,14 @@ class FailureReason(StrEnum):
     EXPIRED = "expired"
     DECLINED = "declined"
     STORAGE = "storage"
+    SUBSUMED = "subsumed"
+    NOT_RUNNING = "not_running"
     TASK_LOST = "task_lost"
-    JOB_ENDED = "job_ended"
+    RESCALED = "rescaled"
+    INPUT_ENDED = "input_ended"
+    JOB_STOPPED = "job_stopped"
+    JOB_CANCELED = "job_canceled"
+    JOB_FAILED = "job_failed"
 
     @property
     def sentence(self) -> str:
@@ -29,8 +41,14 @@ _SENTENCES = {
     FailureReason.EXPIRED: "not every subtask acknowledged in time",
     FailureReason.DECLINED: "a subtask could not write its part",
     FailureReason.STORAGE: "it could not be recorded",
+    FailureReason.SUBSUMED: "a newer one was complete before it",
+    FailureReason.NOT_RUNNING: "not every subtask of the job runs",
     FailureReason.TASK_LOST: "the job restarted before the snapshot was complete",
-    FailureReason.JOB_ENDED: "the job ended before the snapshot was complete",
+    FailureReason.RESCALED: "the job changed its parallelism first",
+    FailureReason.INPUT_ENDED: "the job ended first, because its input had",
+    FailureReason.JOB_STOPPED: "the job was stopped first",
+    FailureReason.JOB_CANCELED: "the job was cancelled before the snapshot was complete",
+    FailureReason.JOB_FAILED: "the job failed before the snapshot was complete",
 }
 
 

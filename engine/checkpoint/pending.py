@@ -28,7 +28,7 @@ from engine.graph.plan import Plan, VertexPlan
 from engine.version import VERSION
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class PendingSnapshot:
     """Collects the acknowledgements of one barrier."""
 
@@ -38,6 +38,15 @@ class PendingSnapshot:
     writing: bool = False
     """Every subtask has acknowledged, and the manifest is on its way."""
     _acks: dict[TaskId, tuple[SubtaskSnapshot, int]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        phase = "writing" if self.writing else f"{len(self._acks)} acknowledged"
+        return f"{self.name} ({phase})"
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return f"{self.barrier.kind} {self.id}"
 
     @property
     def id(self) -> int:
@@ -51,8 +60,12 @@ class PendingSnapshot:
         A savepoint that the job runs on from belongs to a person, who may move or delete it. If
         sinks committed with it, a restart from the checkpoint before would write the rows again.
         """
-        barrier = self.barrier
-        return barrier.kind is SnapshotKind.CHECKPOINT or barrier.then is not AfterBarrier.CONTINUE
+        return self.barrier.kind is SnapshotKind.CHECKPOINT or self.ends_job
+
+    @property
+    def ends_job(self) -> bool:
+        """Whether the sources read nothing after its barrier."""
+        return self.barrier.then is not AfterBarrier.CONTINUE
 
     @property
     def is_acknowledged(self) -> bool:
@@ -78,6 +91,17 @@ class PendingSnapshot:
             return Ack.DUPLICATE
         self._acks[snapshot.task] = snapshot, now_ms
         return Ack.ACCEPTED
+
+    def failure(self, reason: FailureReason, detail: str | None) -> str:
+        """Why it came to nothing, in one sentence; for a stop with what the job does instead."""
+        sentence = f"{self.name} failed, {reason.sentence}"
+        if detail is not None:
+            sentence += f": {detail}"
+        is_stop = self.ends_job and self.barrier.kind is SnapshotKind.SAVEPOINT
+        if not (is_stop and reason.counts):
+            return sentence
+        drained = self.barrier.then is AfterBarrier.DRAIN
+        return f"{sentence}; the job {'restarts' if drained else 'runs on'}"
 
     def manifest(self, job_id: str, now_ms: int) -> Manifest:
         """Put all parts together."""

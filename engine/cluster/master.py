@@ -19,7 +19,6 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from engine.checkpoint.coordinator import tasks_of
 from engine.checkpoint.effects import Operation, SnapshotRequest
 from engine.checkpoint.failure import FailureReason
 from engine.clock import now_ms
@@ -35,9 +34,11 @@ from engine.cluster.scheduler import Shortage
 from engine.cluster.snapshots import JobSnapshots, SnapshotSettings
 from engine.cluster.source_history import JobStatistics
 from engine.cluster.store import JobRow
+from engine.elements import SnapshotKind
 from engine.errors import Domain
 from engine.graph.plan import Plan
 from engine.graph.rescaling import Parallelism
+from engine.graph.tasks import tasks_of
 from engine.rest.model.jobs import Failure, JobStatus, TaskStatus
 from engine.runtime import control
 from engine.runtime.worker_exchange import data_socket
@@ -140,9 +141,9 @@ class JobMaster:
 
     def request(self, request: SnapshotRequest) -> None:
         """Ask for a savepoint, checkpoint or stop."""
-        self.snapshots.request(request)
+        self.snapshots.request(request, running=self.life.status is JobStatus.RUNNING)
         if self.life.status.terminal:
-            self.snapshots.give_up(f"the job is {self.life.status}")
+            self.snapshots.give_up(*self._end())
 
     @property
     def slots_held(self) -> int:
@@ -265,8 +266,8 @@ class JobMaster:
         attempt = deployment.attempt
         finished = self._is_finishing
         suspended = attempt.finishing and not finished
-        restarts = not finished and self.life.status is JobStatus.RESTARTING
-        await self.snapshots.end(FailureReason.TASK_LOST if restarts else FailureReason.JOB_ENDED)
+        reason, _ = self._end()
+        await self.snapshots.end(reason)
         self._deployment = None
         self._sweep(attempt)
         if suspended and self.life.status is JobStatus.RUNNING:
@@ -317,9 +318,23 @@ class JobMaster:
         self._around.store.set_status(self.row.job_id, status, self.life.entered_ms)
         log.info("job %s (%s) is %s", self.row.name, self.row.job_id, status)
         if status.terminal:
-            self.snapshots.give_up(f"the job is {status}")
+            self.snapshots.give_up(*self._end())
             self.rescaling.give_up(f"the job is {status}")
             self._on_end(self)
+
+    def _end(self) -> tuple[FailureReason, str | None]:
+        """Why a snapshot that was asked for will never be taken."""
+        match self.life.status:
+            case JobStatus.RESTARTING:
+                return FailureReason.TASK_LOST, None
+            case JobStatus.CANCELLING | JobStatus.CANCELED:
+                return FailureReason.JOB_CANCELED, None
+            case JobStatus.FAILING | JobStatus.FAILED:
+                return FailureReason.JOB_FAILED, None
+        point = self._around.store.recovery_point(self.row.job_id)
+        if point is not None and point.kind is SnapshotKind.SAVEPOINT:
+            return FailureReason.JOB_STOPPED, f"its savepoint is {point.path}"
+        return FailureReason.INPUT_ENDED, None
 
     def _sweep(self, attempt: Attempt) -> None:
         """Remove sockets that killed workers left behind."""

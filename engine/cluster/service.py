@@ -122,7 +122,7 @@ class JobManagerService:
             interval_ms=settings.config.interval_ms or 0,
             timeout_ms=settings.config.timeout_ms,
             min_pause_ms=settings.config.min_pause_ms,
-            max_concurrent=1,
+            max_concurrent=settings.config.concurrent,
             tolerable_failures=settings.config.tolerable_failures,
             state_backend=master.plan.state_backend,
             storage=settings.config.directory,

@@ -1,7 +1,8 @@
 """Settings of a job that concern the cluster, under Flink's keys where Flink has one.
 
 execution.checkpointing.timeout                          60s
-execution.checkpointing.min-pause                        0
+execution.checkpointing.min-pause                        0; more means one checkpoint at a time
+execution.checkpointing.max-concurrent-checkpoints       1; a savepoint may be beside them
 execution.checkpointing.dir                              HOME/checkpoints; a path, s3://…
 execution.checkpointing.savepoint-dir                    HOME/savepoints; a path, s3://…
 execution.checkpointing.incremental                      true
@@ -31,6 +32,7 @@ SAVEPOINT_DIR = "execution.checkpointing.savepoint-dir"
 INCREMENTAL = "execution.checkpointing.incremental"
 TIMEOUT = "execution.checkpointing.timeout"
 MIN_PAUSE = "execution.checkpointing.min-pause"
+MAX_CONCURRENT = "execution.checkpointing.max-concurrent-checkpoints"
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
 PATIENCE_MS = 60_000
 RETAINED = "state.checkpoints.num-retained"
@@ -44,6 +46,7 @@ def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -
         incremental=truth(settings, INCREMENTAL, default=True),
         timeout_ms=milliseconds(settings, TIMEOUT, "60s"),
         min_pause_ms=milliseconds(settings, MIN_PAUSE, "0s"),
+        max_concurrent=whole_number(settings, MAX_CONCURRENT, 1, least=1),
         tolerable_failures=whole_number(settings, TOLERABLE, 3, least=0),
         # Who asks for a number means that number; nobody else wants restarts for a full disk.
         patience_ms=0 if TOLERABLE in settings else PATIENCE_MS,

@@ -8,6 +8,8 @@ Guarantee  a snapshot is first written, then recorded, then committed: whatever 
 Order      a savepoint that a job runs on from commits nothing: it belongs to a person, who may move
            it, so a restart could not begin there. What it staged is committed with the next
            checkpoint.
+Waiting    what is asked for while the job starts or restarts is begun when it runs, if that is
+           within the time that a snapshot may take; else it fails, for someone waits for it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from engine.checkpoint.coordinator import Coordinator
 from engine.checkpoint.effects import Operation, SnapshotRequest
 from engine.checkpoint.failure import FailureReason
 from engine.checkpoint.manifest import SubtaskSnapshot
+from engine.checkpoint.requests import refusal
 from engine.checkpoint.stats import CheckpointLog
 from engine.checkpoint.storage import open_folder
 from engine.checkpoint.writer import write_manifest
@@ -109,13 +112,22 @@ class JobSnapshots:
         """Delete checkpoints that a job manager had begun, and did not live to record."""
         await self._files.sweep(self._next_id)
 
-    def request(self, request: SnapshotRequest) -> None:
-        """Ask for a snapshot; while the job does not run, it waits until it does."""
-        if self._coordinator is None:
-            self._waiting[request.trigger_id] = request
+    def request(self, request: SnapshotRequest, *, running: bool) -> None:
+        """Ask for a snapshot; while the job does not run, it waits for a time until it does."""
+        if self._coordinator is not None and running:
+            self._coordinator.request(request, now_ms())
+            self._carry_out()
             return
-        self._coordinator.request(request, now_ms())
-        self._carry_out()
+        self._waiting[request.trigger_id] = request
+        patience_s = self.settings.config.timeout_ms / 1_000
+        loop = asyncio.get_running_loop()
+        loop.call_later(patience_s, self._lose_patience, request.trigger_id, patience_s)
+
+    def _lose_patience(self, trigger_id: str, waited_s: float) -> None:
+        request = self._waiting.pop(trigger_id, None)
+        if request is not None:
+            detail = f"it did not within {waited_s:g} s; ask again when it does"
+            self._refuse(request, FailureReason.NOT_RUNNING, detail)
 
     async def end(self, reason: FailureReason) -> None:
         """The attempt is over: begin nothing new, and wait for a manifest that is on its way."""
@@ -127,18 +139,16 @@ class JobSnapshots:
         if self._timer is not None:
             self._timer.cancel()
 
-    def give_up(self, message: str) -> None:
+    def give_up(self, reason: FailureReason, detail: str | None = None) -> None:
         """The job has ended: snapshots that still wait will never be taken."""
         waiting, self._waiting = self._waiting, {}
         for request in waiting.values():
-            self._listener.on_operation(
-                Operation(
-                    request,
-                    effects.OperationStatus.FAILED,
-                    reason=FailureReason.JOB_ENDED,
-                    failure=f"{request.kind} failed: {message}",
-                )
-            )
+            self._refuse(request, reason, detail)
+
+    def _refuse(self, request: SnapshotRequest, reason: FailureReason, detail: str | None) -> None:
+        failure = refusal(request, reason, detail)
+        failed = effects.OperationStatus.FAILED
+        self._listener.on_operation(Operation(request, failed, reason=reason, failure=failure))
 
     def on_message(self, message: control.Message) -> None:
         """A worker has stored, or could not store, its part; or it has read all its input."""

@@ -2,7 +2,9 @@
 
     first barrier of N --> that channel is blocked --> ... --> last barrier --> aligned
 
-Order    a newer barrier gives the older alignment up (SUBSUMED); a stale barrier is dropped.
+Order    of several checkpoints under way too: a blocked channel keeps its next barrier back, so one
+         is aligned after the other. A channel on which a newer barrier comes first has lost the
+         older one, which so can never be complete: it is given up. A stale barrier is dropped.
 Source   Carbone et al., Lightweight Asynchronous Snapshots for Distributed Dataflows, 2015.
 """
 
@@ -31,6 +33,9 @@ class Alignment:
         self._barrier: Barrier | None = None
         self._first_barrier = Micros(0)
         self._settled = 0
+        """All checkpoints up to this one are over here."""
+        self._aborted: set[int] = set()
+        """Those above it that were given up."""
 
     @property
     def checkpoint_id(self) -> int | None:
@@ -43,7 +48,7 @@ class Alignment:
 
     def on_barrier(self, channel: int, barrier: Barrier, now: Micros) -> Aligned | None:
         """Take a barrier; say when it was the last one needed."""
-        if barrier.checkpoint_id <= self._settled:
+        if barrier.checkpoint_id <= self._settled or barrier.checkpoint_id in self._aborted:
             return None
         if self._barrier is None or barrier.checkpoint_id > self._barrier.checkpoint_id:
             self._arrived.clear()
@@ -58,9 +63,10 @@ class Alignment:
         return self._complete()
 
     def abort(self, checkpoint_id: int) -> None:
-        """Give a checkpoint up, and drop its barriers that are still under way."""
-        self._settled = max(self._settled, checkpoint_id)
-        if self._barrier is not None and self._barrier.checkpoint_id <= checkpoint_id:
+        """Give one checkpoint up, and drop its barriers that are still under way."""
+        if checkpoint_id > self._settled:
+            self._aborted.add(checkpoint_id)
+        if self.checkpoint_id == checkpoint_id:
             self._reset()
 
     def _complete(self) -> Aligned | None:
@@ -68,6 +74,7 @@ class Alignment:
             return None
         aligned = Aligned(self._barrier, self._first_barrier)
         self._settled = self._barrier.checkpoint_id
+        self._aborted = {aborted for aborted in self._aborted if aborted > self._settled}
         self._reset()
         return aligned
 

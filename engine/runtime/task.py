@@ -253,9 +253,9 @@ class Task:
         self._alignment.abort(checkpoint_id)
         # Its barrier may still be on its way to a source.
         self._newest_id = max(self._newest_id, checkpoint_id)
-        if self._draining is not None and self._draining.barrier.checkpoint_id <= checkpoint_id:
+        if self._draining is not None and self._draining.barrier.checkpoint_id == checkpoint_id:
             self._draining = None
-        if self._stop is not None and self._stop.checkpoint_id <= checkpoint_id:
+        if self._stop is not None and self._stop.checkpoint_id == checkpoint_id:
             self._stop = None
             self._take_answers()
 

@@ -20,6 +20,7 @@ KNOWN = frozenset(
         "execution.checkpointing.dir",
         "execution.checkpointing.incremental",
         "execution.checkpointing.interval",
+        "execution.checkpointing.max-concurrent-checkpoints",
         "execution.checkpointing.min-pause",
         "execution.checkpointing.savepoint-dir",
         "execution.checkpointing.timeout",

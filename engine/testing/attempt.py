@@ -120,6 +120,7 @@ class Attempt:
         now: Micros,
         on_completed: Callable[[Completed], None],
         mishaps: Mishaps = Mishaps(),
+        concurrent: int = 1,
     ) -> None:
         wiring = wire(graph, "0" * 32, attempt_id)
         self._routes = wiring.routes
@@ -145,7 +146,7 @@ class Attempt:
         self._acks: list[SubtaskSnapshot] = []
         self._written: int | None = None
         self._ended: set[TaskId] = set()
-        config = CheckpointConfig("memory", interval_ms=300, timeout_ms=1_500)
+        config = CheckpointConfig("memory", 300, 1_500, max_concurrent=concurrent)
         self.coordinator = Coordinator(
             "0" * 32, plan_of(graph), config, log, first_id=first_id, now_ms=self._now_ms
         )

@@ -120,6 +120,7 @@ class _Simulation:
             now=self._now,
             on_completed=self._complete,
             mishaps=Mishaps(self._chaos.lost, self._chaos.repeated),
+            concurrent=1 + (self._history.seed + len(self._history.parallelisms)) % 3,
         )
 
     def _restore(self, graph: JobGraph) -> dict[TaskId, SubtaskRestore]:

@@ -4,100 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from engine.checkpoint.config import CheckpointConfig
-from engine.checkpoint.coordinator import Coordinator
+from checkpoint_job import PLAN, TASKS, Job, kinds
 from engine.checkpoint.effects import (
     DiscardFolder,
-    Effect,
     FailJob,
     NotifyAborted,
     NotifyComplete,
     OperationEnded,
     OperationStatus,
     SendBarrier,
-    SnapshotRequest,
     WriteManifest,
 )
 from engine.checkpoint.failure import Ack, FailureReason
-from engine.checkpoint.manifest import OperatorPart, SnapshotTiming, SubtaskSnapshot
-from engine.checkpoint.stats import CheckpointLog, CheckpointStatus
-from engine.elements import AfterBarrier, Micros, SnapshotKind
+from engine.checkpoint.stats import CheckpointStatus
+from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, VertexPlan
-
-JOB = "0123456789abcdef0123456789abcdef"
-PLAN = Plan(
-    name="sums",
-    max_parallelism=128,
-    checkpoint_interval_ms=None,
-    vertices=(
-        VertexPlan("a", "read", 1, (OperatorPlan("read", "read", OperatorKind.SOURCE, "source"),)),
-        VertexPlan("b", "sum", 2, (OperatorPlan("sum", "sum", OperatorKind.TRANSFORM, "sum"),)),
-    ),
-    edges=(EdgePlan("a", "b", "hash", 0),),
-)
-TASKS = [TaskId("a", 0), TaskId("b", 0), TaskId("b", 1)]
-
-
-class Job:
-    """A coordinator at its controls, with time in ms from 0."""
-
-    def __init__(self, *, first_id: int = 1, **config: int | None) -> None:
-        settings: dict[str, int | None] = {"interval_ms": 100, "timeout_ms": 50, **config}
-        self.log = CheckpointLog()
-        self.coordinator = Coordinator(
-            JOB,
-            PLAN,
-            CheckpointConfig("/chk", **settings),  # type: ignore[arg-type]
-            self.log,
-            first_id=first_id,
-            now_ms=0,
-        )
-
-    def effects(self) -> list[Effect]:
-        taken = list(self.coordinator.effects)
-        self.coordinator.effects.clear()
-        return taken
-
-    def tick(self, now_ms: int) -> list[Effect]:
-        self.coordinator.tick(now_ms)
-        return self.effects()
-
-    def ack(self, task: TaskId, checkpoint_id: int, now_ms: int = 0) -> Ack:
-        uid = "read" if task.vertex == "a" else "sum"
-        part = OperatorPart(uid, Micros(10 + task.subtask))
-        timing = SnapshotTiming(1, 2, 3, 4)
-        return self.coordinator.ack(SubtaskSnapshot(task, checkpoint_id, (part,), timing), now_ms)
-
-    def ack_all(self, checkpoint_id: int, now_ms: int = 0) -> list[Effect]:
-        for task in TASKS:
-            assert self.ack(task, checkpoint_id, now_ms) is Ack.ACCEPTED
-        return self.effects()
-
-    def complete(self, checkpoint_id: int, now_ms: int = 0) -> list[Effect]:
-        self.ack_all(checkpoint_id, now_ms)
-        self.coordinator.manifest_written(checkpoint_id, now_ms)
-        return self.effects()
-
-    def request(
-        self,
-        trigger_id: str = "f" * 32,
-        then: AfterBarrier = AfterBarrier.CONTINUE,
-        kind: SnapshotKind = SnapshotKind.SAVEPOINT,
-        now_ms: int = 0,
-    ) -> list[Effect]:
-        request = SnapshotRequest(trigger_id, kind, then, "/saved/")
-        self.coordinator.request(request, now_ms)
-        return self.effects()
-
-    def status(self, trigger_id: str = "f" * 32) -> OperationStatus:
-        operation = self.coordinator.operation(trigger_id)
-        assert operation is not None
-        return operation.status
-
-
-def kinds(effects: list[Effect]) -> list[type[Effect]]:
-    return [type(effect) for effect in effects]
 
 
 def test_the_first_checkpoint_begins_after_one_interval_at_the_sources() -> None:
@@ -301,14 +222,28 @@ def test_asking_twice_with_one_trigger_id_makes_one_savepoint() -> None:
     assert job.status() is OperationStatus.COMPLETED
 
 
-def test_requests_wait_for_the_snapshot_under_way_and_go_before_periodic_ones() -> None:
+def test_savepoints_come_one_after_the_other_and_beside_a_checkpoint() -> None:
     job = Job(timeout_ms=1_000)
     job.tick(100)
-    assert job.request("1" * 32, now_ms=110) == []
+    assert kinds(job.request("1" * 32, now_ms=110)) == [SendBarrier]
     assert job.request("2" * 32, now_ms=110) == []
-    assert kinds(job.complete(1, 300)) == [NotifyComplete, SendBarrier]
-    assert kinds(job.complete(2, 310)) == [OperationEnded, SendBarrier]
+    assert kinds(job.complete(1, 150)) == [NotifyComplete]
+    assert kinds(job.complete(2, 160)) == [OperationEnded, SendBarrier]
     assert job.status("2" * 32) is OperationStatus.IN_PROGRESS
+
+
+def test_a_savepoint_does_not_put_the_next_checkpoint_off() -> None:
+    job = Job(timeout_ms=1_000)
+    job.request(now_ms=60)
+    assert kinds(job.tick(100)) == [SendBarrier]
+
+
+def test_a_checkpoint_that_is_asked_for_goes_before_a_periodic_one() -> None:
+    job = Job(timeout_ms=1_000)
+    job.tick(100)
+    assert job.request("1" * 32, kind=SnapshotKind.CHECKPOINT, now_ms=110) == []
+    assert kinds(job.complete(1, 300)) == [NotifyComplete, SendBarrier]
+    assert kinds(job.complete(2, 310)) == [NotifyComplete, OperationEnded]
 
 
 def test_a_checkpoint_can_be_asked_for() -> None:

@@ -347,7 +347,7 @@ async def test_a_cancelled_job_has_ended_when_its_workers_are_gone(stage: Stage)
         stage.gone(worker)
     await until(lambda: stage.status is JobStatus.CANCELED)
     failure = stage.operations.status(waiting, "savepoint", JOB).failure
-    assert failure == "savepoint 1 failed, the job ended before the snapshot was complete"
+    assert failure == "savepoint 1 failed, the job was cancelled before the snapshot was complete"
     assert len(stage.started()) == 2
 
 

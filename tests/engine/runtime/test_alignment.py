@@ -50,6 +50,30 @@ def test_an_abort_of_an_older_checkpoint_leaves_the_present_one_alone() -> None:
     assert alignment.blocks(0)
 
 
+def test_an_abort_of_a_newer_checkpoint_leaves_the_present_one_alone() -> None:
+    alignment = Alignment(2)
+    alignment.on_barrier(0, barrier(1), NOW)
+    alignment.abort(2)
+    assert alignment.on_barrier(1, barrier(1), NOW) == Aligned(barrier(1), NOW)
+    assert alignment.on_barrier(0, barrier(2), NOW) is None
+    assert not alignment.blocks(0)
+
+
+def test_an_older_checkpoint_is_aligned_after_a_newer_one_was_aborted() -> None:
+    alignment = Alignment(2)
+    alignment.abort(2)
+    alignment.on_barrier(0, barrier(1), NOW)
+    assert alignment.on_barrier(1, barrier(1), NOW) == Aligned(barrier(1), NOW)
+
+
+def test_checkpoints_under_way_are_aligned_one_after_the_other() -> None:
+    alignment = Alignment(2)
+    for checkpoint_id in (1, 2):
+        alignment.on_barrier(0, barrier(checkpoint_id), NOW)
+        aligned = alignment.on_barrier(1, barrier(checkpoint_id), NOW)
+        assert aligned == Aligned(barrier(checkpoint_id), NOW)
+
+
 def test_an_ended_channel_is_not_waited_for() -> None:
     alignment = Alignment(2)
     assert alignment.on_end_of_input(1) is None

@@ -318,6 +318,21 @@ def test_rows_of_an_aborted_checkpoint_are_in_the_next_and_committed_with_it() -
     assert task.snapshots[-1].operators[0].committables == ()
 
 
+def test_one_complete_checkpoint_commits_what_the_older_ones_under_way_have_staged() -> None:
+    tables = OutputTables()
+    task = sink_task(tables)
+    deliver(task, numbers(1), Barrier(1), numbers(2), Barrier(2), numbers(3), Barrier(3))
+    assert [len(taken.operators[0].committables) for taken in task.snapshots] == [1, 2, 3]
+    task.notify_complete(2)
+    assert visible(tables) == [1, 2]
+    task.notify_aborted(1)
+    task.notify_aborted(3)
+    deliver(task, Barrier(4))
+    assert len(task.snapshots[-1].operators[0].committables) == 1
+    task.notify_complete(4)
+    assert visible(tables) == [1, 2, 3]
+
+
 def test_a_restart_commits_what_the_snapshot_staged_and_drops_the_rest() -> None:
     tables = OutputTables()
     first = sink_task(tables)
@@ -350,6 +365,14 @@ def test_a_source_that_stops_reads_on_only_if_the_savepoint_is_aborted() -> None
     assert shown(task) == [(0, stop)]
     task.notify_aborted(4)
     assert task.poll(NOW, max_rows=10).rows == 2
+
+
+def test_a_stop_outlives_the_abort_of_an_older_checkpoint() -> None:
+    task = source_task(1, 2)
+    task.trigger(Barrier(3), NOW)
+    task.trigger(Barrier(4, then=AfterBarrier.STOP), NOW)
+    task.notify_aborted(3)
+    assert task.poll(NOW, max_rows=10).rows == 0
 
 
 def test_a_task_is_done_when_the_last_snapshot_is_complete() -> None:
