@@ -8,7 +8,7 @@
 
     main thread      messages of the job manager
     subtask threads  one per subtask, see worker_subtask.py
-    storing threads  write snapshots, then acknowledge
+    storing threads  write snapshots, then acknowledge, see worker_storing.py
     reader threads   one per peer and direction
 
 Order    no task processes before every task of the job is built, because sinks of subtask 0 recover
@@ -28,7 +28,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +50,10 @@ from engine.runtime.worker_dump import answer_dumps
 from engine.runtime.worker_exchange import Exchange
 from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
 from engine.runtime.worker_metrics import MetricReader
+from engine.runtime.worker_storing import Storing
 from engine.runtime.worker_subtask import Subtask
 
 FAILED, ORPHANED = 1, 3
-STORING_THREADS = 2
 METRICS_S = 1.0
 SPARE_S = 1.0
 """A spare that waits for longer may be needed for any job: it loads the compiled kernels too."""
@@ -76,7 +75,6 @@ class Worker:
         self._link = link
         self._kernels = kernels
         self._wiring = self._load()
-        self._storing = ThreadPoolExecutor(STORING_THREADS, thread_name_prefix="storing")
         self._over = threading.Event()
         # Its reports are also signs of life, so they begin before a restore that may take long.
         self._measuring = threading.Thread(target=self._measure, name="metrics", daemon=True)
@@ -89,6 +87,7 @@ class Worker:
             if task.subtask == spec.slot
         }
         self._chains = {task: Chains() for task in self._subtasks}
+        self._storing = Storing(list(self._subtasks), self._store)
         self._is_compiled = any(
             isinstance(chained.operator, Operator) and chained.operator.compiled
             for subtask in self._subtasks.values()
@@ -133,6 +132,7 @@ class Worker:
                     for subtask in self._subtasks.values():
                         subtask.complete(checkpoint_id)
                 case control.Aborted(checkpoint_id):
+                    self._storing.abort(checkpoint_id)
                     for subtask in self._subtasks.values():
                         subtask.abort(checkpoint_id)
                 case control.Stop():
@@ -182,7 +182,7 @@ class Worker:
 
     def snapshot_taken(self, snapshot: TaskSnapshot, sync_ms: int) -> None:
         """Store it on another thread, then acknowledge it."""
-        self._storing.submit(self._store, snapshot, sync_ms)
+        self._storing.submit(snapshot, sync_ms)
 
     def source_progressed(self, task: TaskId, watermark: Micros) -> None:
         """Tell the job manager, which tells those that wait."""

@@ -146,7 +146,9 @@ class Attempt:
         self._acks: list[SubtaskSnapshot] = []
         self._written: int | None = None
         self._ended: set[TaskId] = set()
-        config = CheckpointConfig("memory", 300, 1_500, max_concurrent=concurrent)
+        config = CheckpointConfig(
+            "memory", interval_ms=300, timeout_ms=1_500, max_concurrent=concurrent
+        )
         self.coordinator = Coordinator(
             "0" * 32, plan_of(graph), config, log, first_id=first_id, now_ms=self._now_ms
         )
@@ -282,7 +284,10 @@ class Attempt:
         snapshots.clear()
 
     def _write(self, random: Random) -> None:
-        snapshot = _take_any(self._unwritten, random)
+        # Of one subtask, first come, first served.
+        task = random.choice(self._unwritten).task
+        snapshot = next(each for each in self._unwritten if each.task == task)
+        self._unwritten.remove(snapshot)
         try:
             folder = self._storage.open(snapshot.barrier.folder)
             ack = write_snapshot(snapshot, folder, chains=self._chains[snapshot.task])

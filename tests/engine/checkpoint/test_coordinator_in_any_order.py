@@ -104,7 +104,12 @@ class World(RuleBasedStateMachine):
     @initialize(concurrent=st.integers(1, 3), pause=st.sampled_from([0, 0, 40]))
     def start(self, concurrent: int, pause: int) -> None:
         self.config = CheckpointConfig(
-            "/chk", 100, 900, min_pause_ms=pause, max_concurrent=concurrent, tolerable_failures=2
+            "/chk",
+            interval_ms=100,
+            timeout_ms=900,
+            min_pause_ms=pause,
+            max_concurrent=concurrent,
+            tolerable_failures=2,
         )
         self._begin(1)
 
