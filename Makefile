@@ -32,8 +32,9 @@ test-integration: setup ## tests with real processes
 test-browser: setup ## the story in real Chromium
 	@export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
 
-bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines and large snapshots
+bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines and large snapshots; recovery time
 	@$(PYTHON_IN) -m benchmarks
+	@$(PYTHON_IN) -m benchmarks.recovery
 
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
