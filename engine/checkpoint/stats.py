@@ -8,7 +8,7 @@ Units    times are epoch ms, durations ms, sizes bytes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -141,6 +141,9 @@ class CheckpointLog:
 
     def put(self, stats: CheckpointStats) -> None:
         """Take the newest statistics of a checkpoint."""
+        self._take(stats)
+
+    def _take(self, stats: CheckpointStats) -> None:
         if stats.status is CheckpointStatus.IN_PROGRESS:
             if stats.id not in self._pending:
                 self._counts = replace(self._counts, total=self._counts.total + 1)
@@ -154,6 +157,17 @@ class CheckpointLog:
         else:
             self._counts = replace(self._counts, completed=self._counts.completed + 1)
             self._latest[stats.kind] = stats
+
+    def recall(
+        self,
+        ended: Iterable[CheckpointStats],
+        counts: CheckpointCounts,
+        restored: RestoredCheckpoint | None,
+    ) -> None:
+        """Begin with what an earlier job manager knew; oldest first."""
+        for stats in ended:
+            self._take(stats)
+        self._counts, self._restored = counts, restored
 
     def restored(self, restored: RestoredCheckpoint) -> None:
         """An attempt started from a snapshot."""

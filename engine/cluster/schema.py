@@ -59,7 +59,15 @@ CREATE INDEX operations_of_job ON operations (job_id, requested_ms);
 """The interpreter of a job with packages of its own; and indexes, so that forgetting a job is
 quick among many."""
 
-MIGRATIONS = (_V1, _V2)
+_V3 = """
+CREATE TABLE checkpoints (
+    job_id TEXT NOT NULL REFERENCES jobs ON DELETE CASCADE, checkpoint_id INTEGER NOT NULL,
+    sort TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (job_id, checkpoint_id)
+);
+"""
+"""Statistics of ended checkpoints, and as number 0 their summary."""
+
+MIGRATIONS = (_V1, _V2, _V3)
 VERSION = len(MIGRATIONS)
 
 _INCREMENTAL = 2

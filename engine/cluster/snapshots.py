@@ -26,11 +26,11 @@ from engine.checkpoint.effects import Operation, SnapshotRequest
 from engine.checkpoint.failure import FailureReason
 from engine.checkpoint.manifest import SubtaskSnapshot
 from engine.checkpoint.requests import refusal
-from engine.checkpoint.stats import CheckpointLog
 from engine.checkpoint.storage import open_folder
 from engine.checkpoint.writer import write_manifest
 from engine.clock import now_ms
 from engine.cluster.background import Background
+from engine.cluster.checkpoint_log import StoredLog
 from engine.cluster.snapshot_files import SnapshotFiles
 from engine.cluster.store import SnapshotRow, Store
 from engine.elements import AfterBarrier, Barrier
@@ -75,7 +75,7 @@ class JobSnapshots:
         listener: SnapshotListener,
         next_id: int,
     ) -> None:
-        self.log = CheckpointLog()
+        self.log = StoredLog(job_id, store)
         self.settings = settings
         self._job_id = job_id
         self.plan = plan

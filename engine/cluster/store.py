@@ -7,6 +7,7 @@
     snapshots     completed checkpoints and savepoints
     operations    savepoints, stops, checkpoints and disposals that clients poll by trigger id
     failures      why attempts failed
+    checkpoints   statistics of the last checkpoints, for people
 
 Guarantee  a write is on disk when its method returns (WAL, synchronous=FULL): a checkpoint is
            recorded before any sink is told to commit it, even if the machine loses power.
@@ -26,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.checkpoint.stats import REMEMBERED
 from engine.cluster.schema import connect
 from engine.connectors.contract import Json
 from engine.elements import SnapshotKind
@@ -36,6 +38,12 @@ from engine.rest.model.jobs import JobStatus
 log = logging.getLogger(__name__)
 
 FAILURES_KEPT = 100
+_PUT_CHECKPOINT = "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)"
+_FORGET_CHECKPOINTS = """
+DELETE FROM checkpoints WHERE job_id = ? AND checkpoint_id NOT IN
+    (SELECT checkpoint_id FROM checkpoints WHERE job_id = ? ORDER BY checkpoint_id DESC LIMIT ?)
+AND checkpoint_id NOT IN (SELECT max(checkpoint_id) FROM checkpoints WHERE job_id = ? GROUP BY sort)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +148,30 @@ class Store:
 
     def _soon(self, statement: str, values: tuple[object, ...]) -> None:
         """Write at once if there is room, else later."""
-        self._later.append((statement, values))
+        self._all_soon((statement, values))
+
+    def _all_soon(self, *writes: tuple[str, tuple[object, ...]]) -> None:
+        """Write all of these together."""
+        self._later.extend(writes)
         try:
             self._write_late()
         except sqlite3.OperationalError as error:
             log.warning("store %s: %d writes wait: %s", self._path, len(self._later), error)
 
     def _write_late(self) -> None:
-        while self._later:
-            self._db.execute(*self._later[0])
-            self._later.popleft()
+        """Write all that waits in one transaction, which costs one flush."""
+        if not self._later:
+            return
+        self._db.execute("BEGIN")
+        try:
+            for write in self._later:
+                self._db.execute(*write)
+            self._db.execute("COMMIT")
+        except sqlite3.Error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+        self._later.clear()
 
     # Artifacts.
 
@@ -295,6 +317,32 @@ class Store:
         self._soon(
             "DELETE FROM snapshots WHERE job_id = ? AND checkpoint_id = ?", (job_id, checkpoint_id)
         )
+
+    # Statistics of checkpoints.
+
+    def put_checkpoints(self, job_id: str, *rows: tuple[int, str, Json]) -> None:
+        """Record what became of checkpoints: number, sort, body.
+
+        The newest ones are kept, and of older ones the newest of each sort.
+        """
+        self._all_soon(
+            *((_PUT_CHECKPOINT, (job_id, id_, sort, json.dumps(body))) for id_, sort, body in rows),
+            (_FORGET_CHECKPOINTS, (job_id, job_id, REMEMBERED, job_id)),
+        )
+
+    def checkpoints(self, job_id: str) -> Sequence[Json]:
+        """What was recorded, oldest first."""
+        rows = self._db.execute(
+            "SELECT body FROM checkpoints WHERE job_id = ? ORDER BY checkpoint_id", (job_id,)
+        )
+        return [json.loads(row[0]) for row in rows]
+
+    def restorable(self, job_id: str) -> set[int]:
+        """Snapshots whose files are there, as far as the engine knows."""
+        rows = self._db.execute(
+            "SELECT checkpoint_id FROM snapshots WHERE job_id = ? AND NOT discarded", (job_id,)
+        )
+        return {int(row[0]) for row in rows}
 
     # Operations.
 
