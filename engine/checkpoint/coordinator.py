@@ -246,7 +246,7 @@ class Coordinator:
             then=then,
             triggered_ms=now_ms,
             folder=self._folder(kind, operation),
-            base=self._base if self._is_increment(kind) else None,
+            base=self._base_for(kind, operation),
         )
         self._next_id += 1
         pending = PendingSnapshot(barrier, self._plan, operation)
@@ -255,6 +255,12 @@ class Coordinator:
         if kind is SnapshotKind.CHECKPOINT:
             self._due_ms = now_ms + (self._config.interval_ms or 0)
         self.effects.append(SendBarrier(barrier, tuple(sources_of(self._plan))))
+
+    def _base_for(self, kind: SnapshotKind, operation: Operation | None) -> int | None:
+        if not self._is_increment(kind):
+            return None
+        is_full = operation is not None and operation.request.full
+        return 0 if is_full else self._base
 
     def _is_increment(self, kind: SnapshotKind) -> bool:
         return self._config.incremental and kind is SnapshotKind.CHECKPOINT

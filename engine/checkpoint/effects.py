@@ -24,6 +24,8 @@ class SnapshotRequest:
     then: AfterBarrier = AfterBarrier.CONTINUE
     directory: str | None = None
     """Folder in which a savepoint makes its own folder. None for checkpoints."""
+    full: bool = False
+    """Whether a checkpoint is to build on no earlier one."""
 
 
 class OperationStatus(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -172,57 +173,47 @@ class JobManagerService:
     async def trigger_savepoint(self, job_id: str, request: SavepointRequest) -> str:
         """Begin a savepoint and return its trigger id."""
         what = What.CANCEL if request.cancel else What.SAVEPOINT
-        return self._request(
-            job_id,
-            what,
-            request.trigger_id,
-            SnapshotKind.SAVEPOINT,
-            directory=self._directory(job_id, request.target),
-        )
+        return self._request(job_id, what, self._savepoint(job_id, request))
 
     async def stop(self, job_id: str, request: StopRequest) -> str:
         """Begin to stop with a savepoint."""
-        return self._request(
-            job_id,
-            What.STOP,
-            request.trigger_id,
-            SnapshotKind.SAVEPOINT,
-            AfterBarrier.DRAIN if request.drain else AfterBarrier.STOP,
-            self._directory(job_id, request.target),
-        )
+        then = AfterBarrier.DRAIN if request.drain else AfterBarrier.STOP
+        return self._request(job_id, What.STOP, self._savepoint(job_id, request, then))
 
     async def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
         """Where a savepoint or stop stands."""
         self._jobs.find(job_id)
         return self._jobs.operations.status(trigger_id, "savepoint", job_id)
 
-    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None) -> str:
+    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None, *, full: bool) -> str:
         """Begin a checkpoint outside the interval and return its trigger id."""
-        return self._request(job_id, What.CHECKPOINT, trigger_id, SnapshotKind.CHECKPOINT)
+        request = SnapshotRequest(trigger_id or "", SnapshotKind.CHECKPOINT, full=full)
+        return self._request(job_id, What.CHECKPOINT, request)
 
     async def checkpoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
         """Where a manual checkpoint stands."""
         self._jobs.find(job_id)
         return self._jobs.operations.status(trigger_id, "checkpoint", job_id)
 
-    def _request(
-        self,
-        job_id: str,
-        what: What,
-        trigger_id: str | None,
-        kind: SnapshotKind,
-        then: AfterBarrier = AfterBarrier.CONTINUE,
-        directory: str | None = None,
-    ) -> str:
+    def _request(self, job_id: str, what: What, request: SnapshotRequest) -> str:
         master = self._jobs.find(job_id)
-        known = trigger_id is not None and self._store.operation(trigger_id) is not None
+        known = self._store.operation(request.trigger_id) is not None
         if master.life.status.terminal and not known:
             msg = f"{what} of job {job_id} is not possible: the job is {master.life.status}"
             raise Conflict(msg)
-        trigger_id, new = self._jobs.operations.begin(what, job_id, trigger_id)
+        trigger_id, new = self._jobs.operations.begin(what, job_id, request.trigger_id or None)
         if new:
-            master.request(SnapshotRequest(trigger_id, kind, then, directory))
+            master.request(replace(request, trigger_id=trigger_id))
         return trigger_id
+
+    def _savepoint(
+        self,
+        job_id: str,
+        request: SavepointRequest | StopRequest,
+        then: AfterBarrier = AfterBarrier.CONTINUE,
+    ) -> SnapshotRequest:
+        directory = self._directory(job_id, request.target)
+        return SnapshotRequest(request.trigger_id or "", SnapshotKind.SAVEPOINT, then, directory)
 
     def _directory(self, job_id: str, target: str | None) -> str:
         if target is not None:

@@ -256,9 +256,11 @@ def savepoint_status(job_id: str, trigger_id: str) -> Call[OperationStatus]:
     return Call("GET", _job(job_id, f"savepoints/{trigger_id}"), OperationStatus.of)
 
 
-def trigger_checkpoint(job_id: str, trigger_id: str | None = None) -> Call[str]:
-    """Begin a checkpoint now; the trigger id to poll."""
-    body = {"checkpointType": "FULL", "triggerId": trigger_id}
+def trigger_checkpoint(
+    job_id: str, trigger_id: str | None = None, *, full: bool = False
+) -> Call[str]:
+    """Begin a checkpoint now, building on none if `full`; the trigger id to poll."""
+    body = {"checkpointType": "FULL" if full else "CONFIGURED", "triggerId": trigger_id}
     return Call("POST", _job(job_id, "checkpoints"), trigger_id_of, body=body)
 
 

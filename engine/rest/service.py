@@ -110,8 +110,11 @@ class EngineService(Protocol):
     async def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
         """Where a savepoint or stop stands. Raises NotFound for an unknown trigger id."""
 
-    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None) -> str:
-        """Begin a checkpoint outside the interval and return its trigger id."""
+    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None, *, full: bool) -> str:
+        """Begin a checkpoint outside the interval and return its trigger id.
+
+        `full`: it is to build on no earlier one.
+        """
 
     async def checkpoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
         """Where a manual checkpoint stands. Raises NotFound for an unknown trigger id."""

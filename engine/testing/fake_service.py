@@ -196,7 +196,7 @@ class FakeService(FakeSnapshots, FakeRunning):
         await self.job(job_id)
         return self._poll("savepoint", trigger_id, job_id)
 
-    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None) -> str:
+    async def trigger_checkpoint(self, job_id: str, trigger_id: str | None, *, full: bool) -> str:
         """Take a checkpoint."""
         job = await self.running(job_id)
         stats = self._checkpoint(job)

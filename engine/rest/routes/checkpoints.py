@@ -28,7 +28,9 @@ class CheckpointType(StrEnum):
 
     CONFIGURED = "CONFIGURED"
     FULL = "FULL"
+    """All state anew: it builds on no earlier checkpoint."""
     INCREMENTAL = "INCREMENTAL"
+    """What has changed, if the job's checkpoints are incremental: so the same as CONFIGURED."""
 
 
 async def history(request: Request) -> JSONResponse:
@@ -93,12 +95,10 @@ async def savepoint_status(request: Request) -> JSONResponse:
 async def trigger_checkpoint(request: Request) -> JSONResponse:
     """Begin a checkpoint now."""
     body = await body_of(request)
-    kind = choice(CheckpointType, body.text("checkpointType") or "FULL", "checkpointType")
-    if kind is CheckpointType.INCREMENTAL:
-        msg = "checkpointType INCREMENTAL is not supported: every checkpoint is full; send FULL"
-        raise BadRequest(msg)
+    kind = choice(CheckpointType, body.text("checkpointType") or "CONFIGURED", "checkpointType")
     job_id, trigger_id = hex_id(request, "jobid"), body.hex_id("triggerId")
-    return triggered(await service_of(request).trigger_checkpoint(job_id, trigger_id))
+    full = kind is CheckpointType.FULL
+    return triggered(await service_of(request).trigger_checkpoint(job_id, trigger_id, full=full))
 
 
 async def checkpoint_status(request: Request) -> JSONResponse:

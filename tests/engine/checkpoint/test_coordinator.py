@@ -13,6 +13,7 @@ from engine.checkpoint.effects import (
     OperationEnded,
     OperationStatus,
     SendBarrier,
+    SnapshotRequest,
     WriteManifest,
 )
 from engine.checkpoint.failure import Ack, FailureReason
@@ -252,6 +253,21 @@ def test_a_checkpoint_can_be_asked_for() -> None:
     (effect,) = job.request(kind=SnapshotKind.CHECKPOINT)
     assert isinstance(effect, SendBarrier)
     assert effect.barrier.folder == "/chk/chk-1"
+
+
+def test_a_full_checkpoint_builds_on_none_and_the_next_one_builds_on_it() -> None:
+    job = Job(timeout_ms=1_000)
+    job.tick(100)
+    job.complete(1, 110)
+    bases = []
+    for checkpoint_id, full in ((2, False), (3, True), (4, False)):
+        request = SnapshotRequest(f"{checkpoint_id:032x}", SnapshotKind.CHECKPOINT, full=full)
+        job.coordinator.request(request, 120)
+        (begun, *_) = job.effects()
+        assert isinstance(begun, SendBarrier)
+        bases.append(begun.barrier.base)
+        job.complete(checkpoint_id, 120)
+    assert bases == [1, 0, 3]
 
 
 @pytest.mark.parametrize("then", [AfterBarrier.STOP, AfterBarrier.DRAIN])

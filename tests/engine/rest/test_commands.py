@@ -78,8 +78,11 @@ async def test_stop_ends_the_job_as_finished(http: httpx.AsyncClient, job: str) 
     assert any(entry["checkpoint_type"] == "SYNC_SAVEPOINT" for entry in recorded)
 
 
-async def test_a_manual_checkpoint_has_an_id(http: httpx.AsyncClient, job: str) -> None:
-    triggered = await http.post(f"/jobs/{job}/checkpoints", json={"checkpointType": "FULL"})
+@pytest.mark.parametrize("kind", ["FULL", "INCREMENTAL", "CONFIGURED", None])
+async def test_a_manual_checkpoint_has_an_id(
+    http: httpx.AsyncClient, job: str, kind: str | None
+) -> None:
+    triggered = await http.post(f"/jobs/{job}/checkpoints", json={"checkpointType": kind})
     assert triggered.status_code == REQUESTS["33_checkpoint_trigger"][2]
     poll = f"/jobs/{job}/checkpoints/{triggered.json()['request-id']}"
     assert (await http.get(poll)).json() == capture("33_checkpoint_poll_in_progress")
