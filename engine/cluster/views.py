@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import psutil
 
+from engine.checkpoint.stats import CheckpointStats
 from engine.clock import now_ms
 from engine.cluster.attempt import Attempt, TaskLife
 from engine.cluster.fleet import Fleet, TaskManagerState
 from engine.cluster.master import JobMaster
+from engine.cluster.scheduler import Allocation
 from engine.elements import Micros
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import VertexPlan
@@ -56,6 +58,7 @@ def _job_metrics(master: JobMaster) -> Mapping[str, MetricValue]:
     numbers: dict[str, MetricValue] = {
         "numRestarts": master.restarts,
         "fullRestarts": master.restarts,
+        "numRescales": master.rescaling.count,
         "numberOfCompletedCheckpoints": history.counts.completed,
         "numberOfFailedCheckpoints": history.counts.failed,
         "numberOfInProgressCheckpoints": history.counts.in_progress,
@@ -64,10 +67,24 @@ def _job_metrics(master: JobMaster) -> Mapping[str, MetricValue]:
     attempt = master.attempt
     if attempt is not None and attempt.running and not master.life.status.terminal:
         numbers["uptime"] = now_ms() - attempt.started_ms
-    if history.latest_completed is not None:
-        numbers["lastCheckpointDuration"] = history.latest_completed.duration_ms
-        numbers["lastCheckpointSize"] = history.latest_completed.state_bytes
-    return numbers
+    last = history.latest_completed
+    return numbers if last is None else numbers | checkpoint_metrics(last)
+
+
+def checkpoint_metrics(last: CheckpointStats) -> dict[str, MetricValue]:
+    """The last completed checkpoint: its size, and how long its phases took at most."""
+    parts = list(last.subtasks())
+    return {
+        "lastCompletedCheckpointId": last.id,
+        "lastCheckpointCompletedTimestamp": last.triggered_ms + last.duration_ms,
+        "lastCheckpointDuration": last.duration_ms,
+        "lastCheckpointSize": sum(part.checkpointed_bytes for part in parts),
+        "lastCheckpointFullSize": last.state_bytes,
+        "lastCheckpointStartDelay": max((part.start_delay_ms for part in parts), default=0),
+        "lastCheckpointAlignmentTime": max((part.alignment_ms for part in parts), default=0),
+        "lastCheckpointSyncDuration": max((part.sync_ms for part in parts), default=0),
+        "lastCheckpointAsyncDuration": max((part.async_ms for part in parts), default=0),
+    }
 
 
 def _vertex(vertex: VertexPlan, master: JobMaster, fleet: Fleet) -> VertexDetails:
@@ -114,9 +131,9 @@ def _totals(task: TaskLife) -> TaskTotals:
     return TaskTotals(
         read_records=int(numbers.get("numRecordsIn", 0)),
         write_records=int(numbers.get("numRecordsOut", 0)),
-        busy_ms=int(numbers.get("accumulatedBusyTimeMs", 0)),
-        backpressured_ms=int(numbers.get("accumulatedBackPressuredTimeMs", 0)),
-        idle_ms=int(numbers.get("accumulatedIdleTimeMs", 0)),
+        busy_ms=int(numbers.get("accumulateBusyTimeMs", 0)),
+        backpressured_ms=int(numbers.get("accumulateBackPressuredTimeMs", 0)),
+        idle_ms=int(numbers.get("accumulateIdleTimeMs", 0)),
         complete=bool(numbers),
     )
 
@@ -190,7 +207,7 @@ def task_manager(
         id=task_manager_id(name, fleet),
         address=name,
         slots=state.hello.slots,
-        allocated=tuple(_slot(attempts[slot.attempt_id], slot.index) for slot in held),
+        allocated=tuple(_slot(attempts[slot.attempt_id], slot, state) for slot in held),
         last_heartbeat_ms=state.heard_ms,
         cpu_cores=psutil.cpu_count() or 1,
         physical_memory=psutil.virtual_memory().total,
@@ -200,12 +217,22 @@ def task_manager(
     )
 
 
-def _slot(master: JobMaster, index: int) -> Slot:
-    attempt = master.attempt
+def _slot(master: JobMaster, held: Allocation, state: TaskManagerState) -> Slot:
+    attempt, index = master.attempt, held.index
     worker = None if attempt is None else attempt.workers.get(index)
     process = None if worker is None else worker.process
     tasks = 0 if attempt is None else sum(1 for _ in attempt.tasks_in(index))
-    return Slot(master.row.job_id, tasks, None if process is None else process.pid)
+    uses = {} if state.beat is None else state.beat.workers
+    use = uses.get(f"{held.attempt_id}/{index}")
+    pid = None if process is None else process.pid
+    return Slot(master.row.job_id, tasks, pid, index, {} if use is None else _use(use))
+
+
+def _use(use: ProcessUse) -> Mapping[str, MetricValue]:
+    return {
+        "Status.Process.CPU.Load": use.cpu_percent / 100,
+        "Status.Process.Memory.Resident": use.memory_bytes,
+    }
 
 
 def _process_metrics(state: TaskManagerState) -> Mapping[str, MetricValue]:

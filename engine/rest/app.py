@@ -26,6 +26,7 @@ from engine.rest.routes import (
     cluster,
     headwater,
     jobs,
+    metrics,
     rescaling,
     resources,
     running,
@@ -43,6 +44,7 @@ TOPICS = (
     headwater,
     running,
     rescaling,
+    metrics,
     resources,
     snapshots,
 )

@@ -61,6 +61,11 @@ class Mailbox:
         self._news = True
         self._changed.notify()
 
+    def queued(self) -> list[Element]:
+        """Everything that waits in input channels. Any thread."""
+        with self._changed:
+            return [element for queue in self._inputs for element in queue]
+
     def take_commands(self) -> list[Command]:
         """Take every command that waits. Owner only."""
         with self._changed:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from engine.elements import MIN_TIME, Micros
+from engine.elements import MIN_TIME, Batch, Element, Micros
 
 
 @dataclass(slots=True)
@@ -33,5 +34,30 @@ class TaskMetrics:
     """Rows that the source could read at once; None when unknown, or when there is no source."""
     newest: Micros | None = None
     """The largest event time that the source has read."""
+    fetch_lag: int | None = None
+    """µs from the newest event time to the moment in which its batch was read."""
+    emit_lag: int | None = None
+    """The same, to the moment in which all that it caused was handed on."""
     ahead: Micros | None = None
     """How far the source is ahead of the slowest of its watermark group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """What waits in the queues of one subtask: elements, and bytes of their rows."""
+
+    input_elements: int = 0
+    input_bytes: int = 0
+    output_elements: int = 0
+    output_bytes: int = 0
+
+    @classmethod
+    def of(cls, entering: Iterable[Element], leaving: Iterable[Element]) -> Queues:
+        """Measure the elements that wait to be taken, and to be sent."""
+        inputs, outputs = list(entering), list(leaving)
+        return cls(len(inputs), _bytes(inputs), len(outputs), _bytes(outputs))
+
+
+def _bytes(elements: list[Element]) -> int:
+    frames = (element.frame for element in elements if isinstance(element, Batch))
+    return sum(int(frame.estimated_size()) for frame in frames)

@@ -120,6 +120,11 @@ class Task:
         return self._source is not None
 
     @property
+    def is_full(self) -> bool:
+        """Whether it takes no rows before answers come."""
+        return self._waiting is not None and self._waiting.is_full
+
+    @property
     def watermark(self) -> Micros:
         """Event time at the head of the chain."""
         return self._chain.links[0].context.watermark
@@ -131,8 +136,7 @@ class Task:
 
     def blocked(self, channel: int) -> bool:
         """Whether nothing may be delivered from this channel now."""
-        is_full = self._waiting is not None and self._waiting.is_full
-        return is_full or self._alignment.blocks(channel)
+        return self.is_full or self._alignment.blocks(channel)
 
     def deliver(self, channel: int, element: Element, now: Micros) -> None:
         """Take the next element of an input channel."""
@@ -178,6 +182,8 @@ class Task:
                 self._say(element)
         self.metrics.pending_rows = source.pending_rows
         self.metrics.newest, self.metrics.ahead = source.newest, source.ahead
+        if rows and source.newest is not None:
+            self.metrics.fetch_lag = now - source.newest
         if source.skipped:
             self.metrics.operators[0].counters["numRecordsInErrors"] = source.skipped
         again_at = MAX_TIME if self.end_of_input else source.again_at

@@ -239,7 +239,9 @@ class Worker:
             now = monotonic()
             found = {task: subtask.metrics for task, subtask in self._subtasks.items()}
             numbers = {
-                f"{task.vertex}/{task.subtask}": readers[task].read(metrics, now)
+                f"{task.vertex}/{task.subtask}": readers[task].read(
+                    metrics, self._subtasks[task].queues(), now
+                )
                 for task, metrics in found.items()
                 if metrics is not None
             }

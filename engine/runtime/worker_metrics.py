@@ -1,5 +1,7 @@
 """What a worker reports about its subtasks once a second, under Flink's names.
 
+`rest/model/metrics.py` says what each of them is.
+
 Units    watermarks are engine microseconds (half-open) and absent while nothing is known; rates are
          per second over the time since the last report; counters grow from the attempt's start.
 Shapes   metrics of one operator of a chain are called `<operator name>.<metric>`.
@@ -10,11 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.elements import MIN_TIME
-from engine.runtime.metrics import OperatorMetrics, TaskMetrics
+from engine.runtime.channels import CAPACITY
+from engine.runtime.metrics import OperatorMetrics, Queues, TaskMetrics
 from engine.runtime.spec import TaskSpec
 from engine.runtime.worker_occupancy import Occupancy
 
 Numbers = dict[str, float]
+
+INPUT, OUTPUT = "Shuffle.Netty.Input.Buffers", "Shuffle.Netty.Output.Buffers"
+"""Flink's names of the places; one buffer is one element here."""
 
 
 class MetricReader:
@@ -26,7 +32,7 @@ class MetricReader:
         self._started = started
         self._last: tuple[float, Mapping[str, float]] = (started, {})
 
-    def read(self, metrics: TaskMetrics, now: float) -> Numbers:
+    def read(self, metrics: TaskMetrics, queues: Queues, now: float) -> Numbers:
         """All numbers of the subtask now."""
         numbers = self._counters(metrics)
         then, before = self._last
@@ -37,11 +43,10 @@ class MetricReader:
             for name, value in numbers.items()
         }
         times = _watermarks(metrics.operators)
-        pending = {} if metrics.pending_rows is None else {"pendingRecords": metrics.pending_rows}
-        newest = {} if metrics.newest is None else {"newestEventTime": metrics.newest}
-        # Flink tells it in milliseconds.
-        ahead = {} if metrics.ahead is None else {"watermarkAlignmentDrift": metrics.ahead // 1000}
-        return numbers | rates | times | pending | newest | ahead | self._time(now)
+        source = _source(metrics)
+        head = {f"{metrics.operators[0].name}.{name}": value for name, value in source.items()}
+        waiting = self._waiting(queues)
+        return numbers | rates | times | source | head | waiting | self._time(now)
 
     def _counters(self, metrics: TaskMetrics) -> Numbers:
         sending = {output.edge.operator for output in self._spec.outputs}
@@ -63,10 +68,37 @@ class MetricReader:
             "busyTimeMsPerSecond": shares.busy,
             "backPressuredTimeMsPerSecond": shares.backpressured,
             "idleTimeMsPerSecond": shares.idle,
-            "accumulatedBackPressuredTimeMs": int(1000 * backpressured),
-            "accumulatedIdleTimeMs": int(1000 * idle),
-            "accumulatedBusyTimeMs": int(1000 * max(now - self._started - backpressured - idle, 0)),
+            "isBackPressured": self._occupancy.is_backpressured,
+            "accumulateBackPressuredTimeMs": int(1000 * backpressured),
+            "accumulateIdleTimeMs": int(1000 * idle),
+            "accumulateBusyTimeMs": int(1000 * max(now - self._started - backpressured - idle, 0)),
         }
+
+    def _waiting(self, queues: Queues) -> Numbers:
+        room = CAPACITY * len(self._spec.inputs)
+        return {
+            f"{INPUT}.inputQueueLength": queues.input_elements,
+            f"{INPUT}.inputQueueSize": queues.input_bytes,
+            f"{INPUT}.inPoolUsage": queues.input_elements / room if room else 0.0,
+            f"{OUTPUT}.outputQueueLength": queues.output_elements,
+            f"{OUTPUT}.outputQueueSize": queues.output_bytes,
+        }
+
+
+def _source(metrics: TaskMetrics) -> Numbers:
+    """What only a source has; lags in milliseconds, as Flink tells them."""
+    known = {
+        "pendingRecords": metrics.pending_rows,
+        "newestEventTime": metrics.newest,
+        "currentFetchEventTimeLag": _ms(metrics.fetch_lag),
+        "currentEmitEventTimeLag": _ms(metrics.emit_lag),
+        "watermarkAlignmentDrift": _ms(metrics.ahead),
+    }
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _ms(micros: int | None) -> int | None:
+    return None if micros is None else micros // 1000
 
 
 def _watermarks(operators: list[OperatorMetrics]) -> Numbers:

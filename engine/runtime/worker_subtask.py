@@ -22,7 +22,7 @@ from engine.errors import FunctionError
 from engine.graph.jobgraph import TaskId
 from engine.runtime.channels import CAPACITY
 from engine.runtime.mailbox import Mailbox
-from engine.runtime.metrics import TaskMetrics
+from engine.runtime.metrics import Queues, TaskMetrics
 from engine.runtime.source_batches import BatchMeter
 from engine.runtime.spec import TaskSpec
 from engine.runtime.task import Task
@@ -78,6 +78,12 @@ class Subtask:
 
     def __repr__(self) -> str:
         return f"Subtask({self._task or self.spec.id}, {self.mailbox})"
+
+    def queues(self) -> Queues:
+        """What waits to be taken, and to be sent. Any thread."""
+        task = self._task
+        leaving = [] if task is None else [element for _, element in task.outbox.copy()]
+        return Queues.of(self.mailbox.queued(), leaving)
 
     @property
     def metrics(self) -> TaskMetrics | None:
@@ -153,7 +159,9 @@ class Subtask:
             task = Task(self.spec, restored, now=now_micros())
             self._task = task
             self.ready.set()
+            self.occupancy.wait(False, monotonic())
             self._go.wait()
+            self.occupancy.resume(monotonic())
             try:
                 self._loop(task)
             finally:
@@ -184,9 +192,15 @@ class Subtask:
                 self._sleep(None, backpressured=True)
                 continue
             if self.batches.is_open:
-                self.batches.end(now_micros())
+                self._end_batch(task)
             if not self._step(task):
-                self._sleep(self._pause(task), backpressured=False)
+                self._sleep(self._pause(task), backpressured=None if task.is_full else False)
+
+    def _end_batch(self, task: Task) -> None:
+        now, metrics = now_micros(), task.metrics
+        self.batches.end(now)
+        if metrics.newest is not None:
+            metrics.emit_lag = now - metrics.newest
 
     def _report(self, task: Task) -> None:
         while task.snapshots:
@@ -254,8 +268,10 @@ class Subtask:
             return None
         return max(0.0, (wake_at - now_micros()) / MICROS)
 
-    def _sleep(self, timeout: float | None, *, backpressured: bool) -> None:
-        self.occupancy.wait(backpressured, monotonic())
+    def _sleep(self, timeout: float | None, *, backpressured: bool | None) -> None:
+        """Wait for news; None: the thread is at work, though somebody else does it."""
+        if backpressured is not None:
+            self.occupancy.wait(backpressured, monotonic())
         self.mailbox.wait(timeout)
         slept = self.occupancy.resume(monotonic())
         if backpressured:

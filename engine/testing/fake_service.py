@@ -85,7 +85,7 @@ class FakeService(FakeSnapshots, FakeRunning):
         for job in self.known.values():
             for index in range(0 if job.status.terminal else job.parallelism):
                 holder = values.MANAGERS[index % len(values.MANAGERS)]
-                slots[holder].append(Slot(job.id, len(job.vertices), 5_000 + index))
+                slots[holder].append(values.slot(job, index))
         return ClusterInfo(
             version=VERSION,
             commit="unknown",

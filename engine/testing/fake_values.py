@@ -20,7 +20,7 @@ from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, StateP
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, range_of
 from engine.operators.sources.source import SplitState
 from engine.rest.model.cluster import Slot, TaskManagerInfo
-from engine.rest.model.jobs import SubtaskDetails, TaskStatus, TaskTotals, VertexDetails
+from engine.rest.model.jobs import JobDetails, SubtaskDetails, TaskStatus, TaskTotals, VertexDetails
 from engine.rest.model.statistics import (
     BatchFigures,
     Delay,
@@ -141,6 +141,12 @@ def manifest(job_id: str, name: str, stats: CheckpointStats) -> Manifest:
             ),
         ),
     )
+
+
+def slot(job: JobDetails, index: int) -> Slot:
+    """A worker of a job."""
+    uses = {"Status.Process.CPU.Load": 0.5, "Status.Process.Memory.Resident": 120 * 2**20}
+    return Slot(job.id, len(job.vertices), 5_000 + index, index, uses)
 
 
 def task_manager(

@@ -54,6 +54,30 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerUse:
+    """What one worker process uses; None before its first heartbeat."""
+
+    job_id: str
+    slot: int
+    pid: int | None
+    memory_bytes: int | None
+    cpu_load: float | None
+    """Processor time per time: 1 is a whole core."""
+
+    @classmethod
+    def of(cls, body: JsonObject) -> WorkerUse:
+        """Read an entry of `headwater.workers`."""
+        metrics = body.get("metrics", {})
+        return cls(
+            job_id=body["job"],
+            slot=body.get("slot", 0),
+            pid=body["pid"],
+            memory_bytes=metrics.get("Status.Process.Memory.Resident"),
+            cpu_load=metrics.get("Status.Process.CPU.Load"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TaskManager:
     """One task manager. Sizes are bytes; -1 is unknown."""
 
@@ -67,6 +91,8 @@ class TaskManager:
     free_memory: int
     pid: int | None = None
     worker_pids: tuple[int, ...] = ()
+    workers: tuple[WorkerUse, ...] = ()
+    """Only from our engine."""
     metrics: Mapping[str, object] = field(default_factory=dict)
     """Only from our engine; ask a Flink cluster for `task_manager_metrics`."""
 
@@ -74,7 +100,8 @@ class TaskManager:
     def of(cls, body: JsonObject) -> TaskManager:
         """Read an entry of `/taskmanagers`."""
         extra = body.get("headwater", {})
-        pids = (worker["pid"] for worker in extra.get("workers", ()))
+        workers = extra.get("workers", ())
+        pids = (worker["pid"] for worker in workers)
         return cls(
             id=body["id"],
             address=body["path"],
@@ -86,6 +113,7 @@ class TaskManager:
             free_memory=body["hardware"]["freeMemory"],
             pid=extra.get("pid"),
             worker_pids=tuple(pid for pid in pids if pid is not None),
+            workers=tuple(map(WorkerUse.of, workers)),
             metrics=extra.get("metrics", {}),
         )
 

@@ -19,6 +19,10 @@ class Slot:
     tasks: int
     """Subtasks that run in it."""
     pid: int | None = None
+    index: int = 0
+    """Which slot of the job: subtask `index` of every vertex runs in it."""
+    metrics: Mapping[str, MetricValue] = field(default_factory=dict)
+    """Status.Process.CPU.Load and Status.Process.Memory.Resident of the worker."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,15 @@ def _task_manager(manager: TaskManagerInfo) -> dict[str, object]:
         "headwater": {
             "pid": manager.pid,
             "metrics": dict(manager.metrics),
-            "workers": [{"job": slot.job_id, "pid": slot.pid} for slot in manager.allocated],
+            "workers": [
+                {
+                    "job": slot.job_id,
+                    "slot": slot.index,
+                    "pid": slot.pid,
+                    "metrics": dict(slot.metrics),
+                }
+                for slot in manager.allocated
+            ],
         },
     }
 

@@ -23,3 +23,13 @@ def test_a_wait_that_goes_on_counts_up_to_now_and_only_once():
     assert occupancy.shares(now=2.0) == Shares(busy=0, backpressured=0, idle=1000)
     occupancy.resume(now=2.5)
     assert occupancy.totals(now=3.0) == (0.0, 2.5)
+
+
+def test_who_waits_for_credits_is_backpressured_until_it_is_awake():
+    occupancy = Occupancy(now=0.0)
+    occupancy.wait(backpressured=True, now=1.0)
+    assert occupancy.is_backpressured
+    occupancy.resume(now=2.0)
+    assert not occupancy.is_backpressured
+    occupancy.wait(backpressured=False, now=2.0)
+    assert not occupancy.is_backpressured
