@@ -43,10 +43,10 @@ from engine.cluster.jobs import Jobs
 from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.service import JobManagerService
 from engine.cluster.store import Store
+from engine.cluster.sweeping import sweep_sockets
 from engine.errors import ConfigError
 from engine.rest import tokens
 from engine.rest.app import create_app
-from engine.runtime.control import SOCKET_NAME
 from engine.runtime.worker_lifeline import die_with_parent
 
 log = logging.getLogger(__name__)
@@ -141,17 +141,18 @@ class JobManager:
             watch.cancel()
             self._fleet.close()
             await self._resources.close()
-            await self._end_left_over()
             control.close()
-            (self._options.runtime / SOCKET_NAME).unlink(missing_ok=True)
+            await self._end_left_over()
+            await self.jobs.sweep()
             self._store.close()
 
     async def _end_left_over(self) -> None:
-        """End every process that an engine in this home has started and not seen end."""
+        """End every process that an engine in this home has started and not seen end; sweep up."""
         left = self._store.processes()
         await processes.end(left)
         for row in left:
             self._store.forget_process(row.pid)
+        sweep_sockets(self._options.runtime)
 
 
 class _Server(uvicorn.Server):

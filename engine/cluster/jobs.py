@@ -93,6 +93,12 @@ class Jobs:
             if master.life.status.terminal:
                 self._on_end(master)
 
+    async def sweep(self) -> None:
+        """Nothing runs any more: remove what the workers of jobs had on disk."""
+        for master in self.masters:
+            if not master.life.status.terminal:
+                await master.sweep_state()
+
     async def submit(self, request: RunRequest, build: Build | None = None) -> str:
         """Accept a job and start it. Raises as `EngineService.run`.
 

@@ -34,6 +34,7 @@ from engine.cluster.scheduler import Shortage
 from engine.cluster.snapshots import JobSnapshots, SnapshotSettings
 from engine.cluster.source_history import JobStatistics
 from engine.cluster.store import JobRow
+from engine.cluster.sweeping import sweep_state
 from engine.elements import SnapshotKind
 from engine.errors import Domain
 from engine.graph.plan import Plan
@@ -115,6 +116,7 @@ class JobMaster:
         self.failures.recall()
         self.restarts = max(0, self._around.store.attempts(self.row.job_id) - 1)
         self._work.start(self.snapshots.sweep())
+        self._work.start(self.sweep_state())
         match self.life.status:
             case JobStatus.CANCELLING:
                 self._enter(JobStatus.CANCELED)
@@ -268,6 +270,7 @@ class JobMaster:
         suspended = attempt.finishing and not finished
         reason, _ = self._end()
         await self.snapshots.end(reason)
+        await self.sweep_state()
         self._deployment = None
         self._sweep(attempt)
         if suspended and self.life.status is JobStatus.RUNNING:
@@ -340,6 +343,10 @@ class JobMaster:
         """Remove sockets that killed workers left behind."""
         for slot in attempt.workers:
             data_socket(self._around.runtime, attempt.id, slot).unlink(missing_ok=True)
+
+    async def sweep_state(self) -> None:
+        """Remove the state that killed workers had on disk."""
+        await sweep_state(self.plan, self.row.settings)
 
     def on_operation(self, operation: Operation) -> None:
         """A requested snapshot is complete or has failed."""
