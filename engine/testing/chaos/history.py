@@ -106,6 +106,8 @@ class History:
         match deed.act:
             case Act.SAVEPOINT:
                 return operator.savepoint()
+            case Act.RESCALE:
+                return operator.rescale(1 + int(deed.victim * SLOTS))
             case Act.MOVE:
                 return operator.move(1 + int(deed.victim * SLOTS))
         return victims.hurt(deed)

@@ -11,14 +11,20 @@ Errors   JobLost when a job ends in a way that nobody asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
 from engine.errors import ExternalError
 from engine.rest.client import EngineClient, EngineUnreachable, Refused
 from engine.rest.model.jobs import JobStatus
-from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
+from engine.rest.model.requests import (
+    Program,
+    RescaleRequest,
+    RunRequest,
+    SavepointRequest,
+    StopRequest,
+)
 
 
 class JobLost(ExternalError):
@@ -51,10 +57,19 @@ class Operator:
 
     def savepoint(self) -> str:
         """Ask for a savepoint; what becomes of it is the engine's affair."""
+        request = SavepointRequest(trigger_id=self._id())
+        return self._try(lambda: self._client.trigger_savepoint(self.job, request))
+
+    def rescale(self, parallelism: int) -> str:
+        """Ask for another parallelism; what becomes of it is the engine's affair."""
+        request = RescaleRequest(parallelism, trigger_id=self._id())
+        return self._try(lambda: self._client.rescale(self.job, request))
+
+    def _try(self, ask: Callable[[], object]) -> str:
         try:
-            self._client.trigger_savepoint(self.job, SavepointRequest(trigger_id=self._id()))
+            ask()
         except (EngineUnreachable, Refused) as error:
-            return f"not taken: {error}"
+            return f"in vain, {error}"
         return f"job {self.job[:8]}"
 
     def move(self, parallelism: int) -> str:

@@ -24,10 +24,11 @@ class Act(StrEnum):
     DOZE_JOB_MANAGER = "stop the job manager for a while"
     FILL_DISK = "let one process write no more to disk for a while"
     SAVEPOINT = "take a savepoint"
+    RESCALE = "rescale the running job"
     MOVE = "stop with a savepoint, and start from it at another parallelism"
 
 
-REQUESTS = frozenset({Act.SAVEPOINT, Act.MOVE})
+REQUESTS = frozenset({Act.SAVEPOINT, Act.RESCALE, Act.MOVE})
 """They last for a while, so something may happen during them."""
 
 KILLS = (Act.KILL_WORKER, Act.KILL_TASK_MANAGER, Act.KILL_JOB_MANAGER)
@@ -39,10 +40,11 @@ WEIGHTS = {
     Act.DOZE: 1,
     Act.DOZE_JOB_MANAGER: 1,
     Act.FILL_DISK: 2,
-    Act.SAVEPOINT: 3,
-    Act.MOVE: 4,
+    Act.SAVEPOINT: 2,
+    Act.RESCALE: 3,
+    Act.MOVE: 3,
 }
-SHORT_LIST = (30, 60, 77)
+SHORT_LIST = (30, 86, 145)
 """Seeds that together do everything, also at once, on both backends, in little time."""
 
 BACKENDS = ("memory", "rocksdb")
