@@ -24,6 +24,7 @@ from engine.checkpoint.storage import open_folder
 from engine.elements import KEY_GROUP
 from engine.errors import RestoreError, SnapshotCorrupt, StorageError
 from engine.state.contract import SLICE_END, StateKind
+from engine.state.key_text import parsed_key
 from engine.state.schema import type_named
 
 Progress = Callable[[int, int], None]
@@ -106,40 +107,9 @@ def schema_of(state: StateEntry) -> Mapping[str, pl.DataType]:
 
 
 def of_key(rows: pl.LazyFrame, state: StateEntry, given: Mapping[str, str]) -> pl.LazyFrame:
-    """The rows of one key, its parts written as text. Raises RestoreError."""
+    """The rows of one key, its parts written as text. Raises ConfigError."""
     schema = schema_of(state)
-    for name, text in given.items():
-        if name not in state.keys:
-            msg = (
-                f"state {state.name!r} has no key column {name!r}: its key is "
-                f"{', '.join(state.keys) or 'nothing'}; pass e.g. --key {_example(state)}"
-            )
-            raise RestoreError(msg)
-        rows = rows.filter(pl.col(name) == _parsed(name, text, schema[name]))
+    parts = parsed_key(state.name, {name: schema[name] for name in state.keys}, given)
+    for name, value in parts.items():
+        rows = rows.filter(pl.col(name) == value)
     return rows
-
-
-def _parsed(name: str, text: str, dtype: pl.DataType) -> pl.Series:
-    written = pl.Series([text])
-    try:
-        match dtype:
-            case pl.Datetime():
-                zone = dtype.time_zone
-                return written.str.to_datetime(time_unit=dtype.time_unit, time_zone=zone)
-            case pl.Date():
-                return written.str.to_date()
-            case pl.Time():
-                return written.str.to_time()
-            case pl.Boolean():
-                return written.replace_strict({"true": True, "false": False}, return_dtype=dtype)
-            case pl.Binary():
-                return written.str.decode("hex")
-            case _:
-                return written.cast(dtype)
-    except pl.exceptions.PolarsError as error:
-        msg = f"key column {name!r} is {dtype}: got {text!r}; pass a value of this type"
-        raise RestoreError(msg) from error
-
-
-def _example(state: StateEntry) -> str:
-    return " ".join(f"{name}=…" for name in state.keys) or "(none)"

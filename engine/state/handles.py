@@ -155,9 +155,12 @@ class FramesHandle(ABC):
 class RunsHandle(ABC):
     """Immutable runs of partials: rows (key_group, keys…, slice_end, values…) per slice."""
 
-    @abstractmethod
+    merge: Merge | None = None
+    """How partials combine; None until it is said."""
+
     def merge_with(self, merge: Merge) -> None:
         """Say how partials combine. Called once, before anything else."""
+        self.merge = merge
 
     @abstractmethod
     def append(self, run: pl.DataFrame) -> None:

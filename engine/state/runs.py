@@ -38,11 +38,6 @@ class MemoryRuns(RunsHandle):
         self._columns = list(table_schema(descriptor))
         self._slices: dict[int, list[pl.DataFrame]] = {}
         self._ends: list[int] = []
-        self._merge: Merge | None = None
-
-    def merge_with(self, merge: Merge) -> None:
-        """Say how partials combine."""
-        self._merge = merge
 
     def append(self, run: pl.DataFrame) -> None:
         """Cut a run at the ends of its slices, and add the pieces."""
@@ -66,13 +61,13 @@ class MemoryRuns(RunsHandle):
         self._compact(runs)
 
     def _compact(self, runs: list[pl.DataFrame]) -> None:
-        while self._merge is not None:
+        while self.merge is not None:
             level = level_of(runs[-1].height)
             same = [run for run in runs if level_of(run.height) <= level]
             if len(same) < FAN_OUT:
                 return
             rest = [run for run in runs if level_of(run.height) > level]
-            merged_run = merged(same, self._merge, self._descriptor, slices=1)
+            merged_run = merged(same, self.merge, self._descriptor, slices=1)
             runs[:] = [*rest, merged_run]
             # Few keys: the merged run stays on its level, where merging again would not end.
             if level_of(merged_run.height) <= level:
@@ -85,7 +80,7 @@ class MemoryRuns(RunsHandle):
             return None
         ends, self._ends = self._ends[:ripe], self._ends[ripe:]
         runs = [run for end in ends for run in self._slices.pop(end)]
-        return merged(runs, self._merge, self._descriptor, slices=len(ends))
+        return merged(runs, self.merge, self._descriptor, slices=len(ends))
 
     def take_parts(self, time: Micros) -> Iterator[pl.DataFrame]:
         """Large slices by themselves: that costs less than to merge and to sort by slice too."""
@@ -121,7 +116,7 @@ class MemoryRuns(RunsHandle):
     def freeze(self) -> FrozenState:
         """References to all runs."""
         runs = [run for end in self._ends for run in self._slices[end]]
-        return FrozenRuns(self._descriptor, runs, self._merge)
+        return FrozenRuns(self._descriptor, runs, self.merge)
 
 
 class FrozenRuns(FrozenState):

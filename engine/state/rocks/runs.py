@@ -44,12 +44,11 @@ class RocksRuns(RunsHandle, Shrinking):
         self._recent_bytes = 0
         self._spilled: dict[int, list[Run]] = {}
         self._ends: list[int] = []
-        self._merge: Merge | None = None
         self._numbers = count()
 
     def merge_with(self, merge: Merge) -> None:
         """Say how partials combine."""
-        self._merge = merge
+        super().merge_with(merge)
         self._recent.merge_with(merge)
 
     def append(self, run: pl.DataFrame) -> None:
@@ -66,7 +65,7 @@ class RocksRuns(RunsHandle, Shrinking):
         batch = WriteBatch(raw_mode=True)
         ends = self._recent.slice_ends()
         for end in ends:
-            run = merged(self._recent.read(end - 1, end), self._merge, self.descriptor, slices=1)
+            run = merged(self._recent.read(end - 1, end), self.merge, self.descriptor, slices=1)
             self._add(end, self._written(end, run.sort(KEY_GROUP), batch))
         self._store.write(batch)
         self._recent.drop_until(MAX_TIME)
@@ -92,7 +91,7 @@ class RocksRuns(RunsHandle, Shrinking):
         runs = self._spilled[end]
         level = level_of(_rows(runs[-1]))
         same = [run for run in runs if level_of(_rows(run)) <= level]
-        if self._merge is None or len(same) < FAN_OUT:
+        if self.merge is None or len(same) < FAN_OUT:
             return
         rest = [run for run in runs if level_of(_rows(run)) > level]
         blocks = list(chain.from_iterable(same))
@@ -101,7 +100,7 @@ class RocksRuns(RunsHandle, Shrinking):
             rows = within(self._store, blocks, span)
             if rows:
                 batch = WriteBatch(raw_mode=True)
-                part = merged(rows, self._merge, self.descriptor, slices=1).sort(KEY_GROUP)
+                part = merged(rows, self.merge, self.descriptor, slices=1).sort(KEY_GROUP)
                 run += self._written(end, part, batch)
                 self._store.write(batch)
         self._spilled[end] = [*rest, run]
@@ -138,7 +137,7 @@ class RocksRuns(RunsHandle, Shrinking):
         for span in spans:
             rows = [*of_span(recent, span), *within(self._store, blocks, span)]
             if rows:
-                yield merged(rows, self._merge, self.descriptor, slices=len(ends))
+                yield merged(rows, self.merge, self.descriptor, slices=len(ends))
         self.drop_until(ends[-1])
 
     def slice_ends(self) -> Sequence[int]:
@@ -205,7 +204,7 @@ class RocksRuns(RunsHandle, Shrinking):
             return self._recent.freeze()
         contents = _Contents(self._all_recent(), self._blocks(self._ends), self._store.view())
         return FrozenRocksRuns(
-            self.descriptor, contents, self._merge, self._place.groups, self._part_bytes
+            self.descriptor, contents, self.merge, self._place.groups, self._part_bytes
         )
 
 

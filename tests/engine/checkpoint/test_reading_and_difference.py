@@ -16,7 +16,7 @@ from engine.checkpoint.reading import of_key, open_snapshot
 from engine.checkpoint.verification import verify
 from engine.cli import main
 from engine.elements import KEY_GROUP
-from engine.errors import RestoreError, SnapshotCorrupt
+from engine.errors import ConfigError, RestoreError, SnapshotCorrupt
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.schema import table_schema
 from snapshot_folders import COUNTS, HELD, PAGES, PANES, WAITING, Frozen, counts, save
@@ -198,6 +198,6 @@ def test_keys_of_other_types_are_read_from_text(tmp_path: Path) -> None:
     state = snapshot.state("count", "days")
     found = snapshot.collect(of_key(snapshot.scan(state), state, {"day": "2013-03-01", "n": "3"}))
     assert found.get_column("value").to_list() == [7]
-    with pytest.raises(RestoreError, match="key column 'n' is Int32: got 'x'"):
+    with pytest.raises(ConfigError, match="key column 'n' is Int32: got 'x'"):
         of_key(snapshot.scan(state), state, {"n": "x"})
     assert found.columns[0] == KEY_GROUP
