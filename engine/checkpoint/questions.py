@@ -8,6 +8,7 @@ Errors   RestoreError for a state, a key or a query that cannot be meant, Snapsh
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,9 @@ JsonObject = Mapping[str, Any]
 
 TABLE = "state"
 """What a query calls the rows."""
+
+MAX_ANSWER_BYTES = 1 << 20
+"""Of rows as JSON: small enough that the job manager serves other requests meanwhile."""
 
 _READS_FILES = re.compile(r"\bread_(csv|parquet|ipc|json|ndjson)\b[\"`]?\s*\(", re.IGNORECASE)
 """Table functions of Polars. This is for a good sentence: whoever must be sure takes away the right
@@ -65,6 +69,18 @@ class StateRows:
         """Return plain JSON."""
         columns = [{"name": name, "type": dtype} for name, dtype in self.columns.items()]
         return {"columns": columns, "rows": list(self.rows), "truncated": self.truncated}
+
+    def to_answer(self) -> JsonObject:
+        """Return plain JSON for an answer over HTTP. Raises RestoreError when it is too large."""
+        body = self.to_json()
+        size = len(json.dumps(body))
+        if size > MAX_ANSWER_BYTES:
+            msg = (
+                f"rows are too large for one answer: {size:,} bytes, at most "
+                f"{MAX_ANSWER_BYTES:,}; ask for fewer rows or columns"
+            )
+            raise RestoreError(msg)
+        return body
 
     @classmethod
     def from_json(cls, value: JsonObject) -> StateRows:

@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         "state", help="look into a savepoint or checkpoint; also: headwater savepoint show | …"
     )
     verbs = state.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_get(verbs.add_parser("get", help="what one key has in a state of a running job"))
     for name, add in LOOKS.items():
         add(verbs)
         _add_remote(verbs.choices[name])
@@ -177,6 +178,12 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--json", action="store_true", help="the whole plan, for programs")
 
 
+def _add_get(get: argparse.ArgumentParser) -> None:
+    get.add_argument("job", help=JOB)
+    _add_question(get)
+    _add_format(get)
+
+
 def _add_show(verbs: _Verbs) -> None:
     show = verbs.add_parser("show", help="what a snapshot holds")
     show.add_argument("path", help=SNAPSHOT)
@@ -201,9 +208,19 @@ def _add_diff(verbs: _Verbs) -> None:
 def _add_read(verbs: _Verbs) -> None:
     read = verbs.add_parser("read", help="the rows of one state")
     read.add_argument("path", help=SNAPSHOT)
-    read.add_argument("--operator", required=True, metavar="UID", help="whose state")
-    read.add_argument("--state", required=True, metavar="NAME", help="which state")
+    _add_question(read)
+    read.add_argument("--sql", metavar="QUERY", help="a query over the table `state`")
+    read.add_argument("--limit", type=_positive, default=20, metavar="N", help="rows to print (20)")
     read.add_argument(
+        "--all", dest="limit", action="store_const", const=None, help="print every row"
+    )
+    _add_format(read)
+
+
+def _add_question(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--operator", required=True, metavar="UID", help="whose state")
+    command.add_argument("--state", required=True, metavar="NAME", help="which state")
+    command.add_argument(
         "--key",
         action="append",
         type=_setting,
@@ -211,12 +228,10 @@ def _add_read(verbs: _Verbs) -> None:
         metavar="COLUMN=VALUE",
         help="only this key; once per column of the key",
     )
-    read.add_argument("--sql", metavar="QUERY", help="a query over the table `state`")
-    read.add_argument("--limit", type=_positive, default=20, metavar="N", help="rows to print (20)")
-    read.add_argument(
-        "--all", dest="limit", action="store_const", const=None, help="print every row"
-    )
-    read.add_argument("--format", choices=("table", "csv", "jsonl"), default="table")
+
+
+def _add_format(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--format", choices=("table", "csv", "jsonl"), default="table")
 
 
 LOOKS: Mapping[str, Callable[[_Verbs], None]] = {

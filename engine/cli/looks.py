@@ -20,6 +20,7 @@ from engine.checkpoint.questions import StateQuestion, rows_of
 from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.restore import load_manifest
 from engine.checkpoint.verification import Verification, verify
+from engine.cli.rows import frame_of
 from engine.errors import ExternalError
 from engine.rest.answers.inspections import Inspection
 from engine.rest.client import EngineClient
@@ -88,10 +89,7 @@ class There:
 
     def rows(self, path: str, question: StateQuestion) -> pl.DataFrame:
         """Rows of one state, their values as plain JSON."""
-        found = self._engine.read_state(path, question)
-        return pl.DataFrame(
-            found.rows, schema=list(found.columns), orient="row", infer_schema_length=None
-        )
+        return frame_of(self._engine.read_state(path, question))
 
 
 def _waited(poll: Callable[[], Inspection[T]]) -> T:

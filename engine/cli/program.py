@@ -38,6 +38,7 @@ REMOTE = {
     "stop": remote.stop,
     "cancel": remote.cancel,
     "preflight": remote_preflight,
+    "state": remote.state,
     "limit": remote.limit,
     "rescale": remote.rescale,
 }
@@ -53,7 +54,7 @@ def main(
         return SERVERS[given[0]](given[1:])
     options = parse(given)
     try:
-        if options.command == "state":
+        if options.command == "state" and options.verb in LOOKS:
             return _look(options, connect)
         if options.command == "run" and options.embedded:
             _run_embedded(options)

@@ -15,6 +15,7 @@ from math import inf
 from pathlib import Path
 
 from engine.checkpoint.renames import RENAMES
+from engine.cli.rows import frame_of, print_rows
 from engine.cli.table import table
 from engine.errors import ConfigError, ExternalError
 from engine.programs.packing import locate, pack
@@ -29,6 +30,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.states import StateQuery
 
 PATIENCE_S = 3.0
 """After so long without an answer it is told what a savepoint waits for."""
@@ -208,6 +210,16 @@ def limit(options: argparse.Namespace, target: Target) -> None:
         for one in limits
     ]
     print(table(("source", "rows per second"), rows))
+
+
+def state(options: argparse.Namespace, target: Target) -> None:
+    """Print what one key has in a state of a running job."""
+    job = target.job(options.job)
+    query = StateQuery(options.operator, options.state, dict(options.key))
+    found = target.engine.live_state(job.id, query)
+    if not found.is_found:
+        print("nothing: the key has no value there", file=sys.stderr)
+    print_rows(frame_of(found.rows), options.format)
 
 
 def _folder(given: str | None) -> str | None:

@@ -15,13 +15,12 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-import polars as pl
-
 from engine.checkpoint.difference_report import Difference, SplitDifference
 from engine.checkpoint.plain_values import plain
 from engine.checkpoint.questions import StateQuestion
 from engine.cli.looks import Look
 from engine.cli.manifests import described, time_text
+from engine.cli.rows import print_rows
 from engine.cli.table import table
 from engine.operators.sources.source import SplitState
 
@@ -63,20 +62,11 @@ def read(options: argparse.Namespace, look: Look) -> int:
         options.operator, options.state, dict(options.key), options.sql, options.limit
     )
     found = look.rows(options.path, question)
-    _print_rows(found, options.limit, options.format)
-    return 0
-
-
-def _print_rows(rows: pl.DataFrame, limit: int | None, style: str) -> None:
-    shown = rows if limit is None else rows.head(limit)
-    if style == "csv":
-        print(shown.write_csv(), end="")
-    elif style == "jsonl":
-        print(shown.write_ndjson(), end="")
-    else:
-        print(table(shown.columns, shown.rows()))
-    if shown.height < rows.height:
+    shown = found if options.limit is None else found.head(options.limit)
+    print_rows(shown, options.format)
+    if shown.height < found.height:
         print(f"there are more than {shown.height:,} rows; see all with --all", file=sys.stderr)
+    return 0
 
 
 def _differences(found: Difference) -> Iterator[str]:

@@ -8,6 +8,7 @@ Bookkeeping only: the master decides, the fleet starts and kills.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +18,7 @@ from engine.cluster.scheduler import Allocation
 from engine.cluster.store import ProcessRow, SnapshotRow
 from engine.graph.jobgraph import TaskId
 from engine.rest.model.jobs import TaskStatus
-from engine.runtime.control import Message
+from engine.runtime.control import Found, Message
 
 
 @dataclass(slots=True)
@@ -69,6 +70,8 @@ class Attempt:
     """All work is done and committed: its workers only have to end."""
     ending: bool = False
     """It failed or was cancelled: its workers are being killed."""
+    questions: dict[int, asyncio.Future[Found | None]] = field(default_factory=dict)
+    """What its workers were asked; None is the answer of one that is gone."""
 
     @classmethod
     def begin(
@@ -130,6 +133,19 @@ class Attempt:
         for worker in self.workers.values():
             if worker.peer is not None:
                 worker.peer.send(message)
+
+    def on_found(self, found: Found) -> None:
+        """A worker has answered; the question may have been given up."""
+        question = self.questions.pop(found.number, None)
+        if question is not None and not question.done():
+            question.set_result(found)
+
+    def give_up_questions(self) -> None:
+        """Nobody will answer any more."""
+        for question in self.questions.values():
+            if not question.done():
+                question.set_result(None)
+        self.questions.clear()
 
     def where(self, task: TaskId) -> str:
         """Name of the task manager that runs a subtask."""

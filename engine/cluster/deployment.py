@@ -179,6 +179,8 @@ class Deployment:
                 self._listener.on_report(message)
             case control.SourceProgress(vertex, subtask, watermark):
                 self._align(TaskId(vertex, subtask), Micros(watermark))
+            case control.Found():
+                self.attempt.on_found(message)
             case control.TaskFinished(vertex, subtask):
                 self._on_finished(TaskId(vertex, subtask))
             case control.Failed():
@@ -191,6 +193,7 @@ class Deployment:
         """The process does not run any more."""
         worker = self.attempt.workers[slot]
         worker.alive, worker.peer = False, None
+        self.attempt.give_up_questions()
         if not self.attempt.finishing:
             host = worker.allocation.task_manager
             self._listener.on_failure(failures.worker_lost(reason, now_ms(), host))

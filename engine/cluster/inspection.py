@@ -27,8 +27,7 @@ from engine.checkpoint.questions import StateQuestion, StateRows, collected, que
 from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.verification import verify
 from engine.cluster.places import Place
-from engine.errors import HeadwaterError, RestoreError
-from engine.rest.model.snapshots import MAX_ANSWER_BYTES
+from engine.errors import HeadwaterError
 from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
 
 NICE = 10
@@ -71,15 +70,7 @@ def _read(place: Place, question: StateQuestion) -> Mapping[str, Any]:
         # Once, so that whatever Polars opens for itself is open before nothing more can be.
         snapshot.collect(rows.head(1))
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
-    found = StateRows.of(collected(snapshot, rows, question), question.limit).to_json()
-    size = len(json.dumps(found))
-    if size > MAX_ANSWER_BYTES:
-        msg = (
-            f"rows are too large for one answer: {size:,} bytes, at most {MAX_ANSWER_BYTES:,}; "
-            "ask for fewer rows or columns"
-        )
-        raise RestoreError(msg)
-    return found
+    return StateRows.of(collected(snapshot, rows, question), question.limit).to_answer()
 
 
 def _progress(done: int, total: int) -> None:

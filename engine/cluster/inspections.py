@@ -25,13 +25,13 @@ from typing import Any
 import psutil
 
 from engine import errors
-from engine.checkpoint.questions import StateQuestion, StateRows
+from engine.checkpoint.questions import MAX_ANSWER_BYTES, StateQuestion, StateRows
 from engine.checkpoint.reading import Progress, unheard
 from engine.cluster.background import Background
 from engine.cluster.places import Places
 from engine.errors import HeadwaterError, InternalError
 from engine.rest.errors import TooCostly, Unavailable, operation_not_found
-from engine.rest.model.snapshots import MAX_ANSWER_BYTES, InspectionStatus
+from engine.rest.model.snapshots import InspectionStatus
 
 LOOK_S = 0.1
 """Between two looks at the memory of a process: it can take some hundred MB in that time."""

@@ -28,6 +28,7 @@ from engine.cluster.places import Places
 from engine.cluster.read_limits import check_rate
 from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.settings import SAVEPOINT_DIR, absolute, directory_of
+from engine.cluster.state_queries import StateQueries
 from engine.cluster.store import Store
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.plan import Plan
@@ -47,6 +48,7 @@ from engine.rest.model.requests import (
 from engine.rest.model.resources import LocalResources
 from engine.rest.model.snapshots import InspectionStatus
 from engine.rest.model.sources import SourceLimit
+from engine.rest.model.states import StateQuery, StateValue
 from engine.rest.model.statistics import StreamingStatistics
 from engine.version import VERSION
 
@@ -79,6 +81,7 @@ class JobManagerService:
         self._places = Places(self._configured, self._recorded)
         self._disposals = Disposals(jobs, self._places.place)
         self._inspections = Inspections(self._places)
+        self._queries = StateQueries(jobs.find)
 
     # Reading.
 
@@ -312,6 +315,10 @@ class JobManagerService:
     async def read_state(self, path: str, question: StateQuestion) -> StateRows:
         """Rows of one state of a snapshot."""
         return await self._inspections.read(path, question)
+
+    async def live_state(self, job_id: str, query: StateQuery) -> StateValue:
+        """What one key has in a state of a running job."""
+        return await self._queries.get(job_id, query)
 
     # Folders that clients may name.
 

@@ -108,6 +108,7 @@ class Methods:
     rescale = Method(running_calls.rescale)
     rescale_status = Method(running_calls.rescale_status)
     read_limits = Method(running_calls.read_limits)
+    live_state = Method(running_calls.live_state)
     limit_reading = Method(running_calls.limit_reading)
     engine_plan = Method(calls.engine_plan)
     subtasks = Method(calls.subtasks)

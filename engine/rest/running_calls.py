@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from engine.rest.answers.checkpoints import OperationStatus, trigger_id_of
 from engine.rest.answers.statistics import ReadLimit, Statistics
 from engine.rest.calls import Call
 from engine.rest.model.requests import RescaleRequest
+from engine.rest.model.states import StateQuery, StateValue
 
 _JOBS = "/headwater/jobs"
 
@@ -46,3 +48,10 @@ def limit_reading(
 
 def _read_limits(body: Mapping[str, Any]) -> list[ReadLimit]:
     return list(map(ReadLimit.of, body["sources"]))
+
+
+def live_state(job_id: str, query: StateQuery) -> Call[StateValue]:
+    """What one key has in one state of a running job."""
+    names = "/".join(quote(name, safe="") for name in (query.operator, query.state))
+    key = {f"key.{name}" if name else "key": value for name, value in query.key.items()}
+    return Call("GET", f"{_JOBS}/{job_id}/state/{names}", StateValue.from_json, key)

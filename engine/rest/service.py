@@ -34,6 +34,7 @@ from engine.rest.model.requests import (
 from engine.rest.model.resources import LocalResources
 from engine.rest.model.snapshots import InspectionStatus
 from engine.rest.model.sources import SourceLimit
+from engine.rest.model.states import StateQuery, StateValue
 from engine.rest.model.statistics import StreamingStatistics
 
 
@@ -67,6 +68,13 @@ class EngineService(Protocol):
         """What its source batches came to in the last `window_s` seconds, 3,600 at most.
 
         In steps of `step_s` seconds, of which the window is a whole number.
+        """
+
+    async def live_state(self, job_id: str, query: StateQuery) -> StateValue:
+        """What one key has in a state of a running job; nothing is found for a key that has none.
+
+        Raises NotFound, BadRequest, ConfigError, Conflict when the job has ended, Unavailable while
+        it restarts or does not answer.
         """
 
     # Artifacts.

@@ -263,6 +263,15 @@ class Chain:
         increment = None if base is None else Increment(barrier.checkpoint_id, base)
         return tuple(link.snapshot(increment) for link in self.links)
 
+    def state(self, uid: str, name: str) -> tuple[StateDescriptor, object]:
+        """A state of one operator, and its handle. Raises KeyError when there is none."""
+        for link in self.links:
+            if link.chained.uid == uid and isinstance(link.run, Operator):
+                for descriptor in link.run.states:
+                    if descriptor.name == name:
+                        return descriptor, link.context.state(descriptor)
+        raise KeyError(uid, name)
+
     def close(self) -> None:
         """Close every operator and its state, even when one fails; raise the first failure."""
         with ExitStack() as stack:

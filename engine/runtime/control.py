@@ -4,9 +4,9 @@
     task manager ◀─ Welcome, StartWorker, KillWorkers ────────────────────────── job manager
     worker ──────── WorkerHello, WorkerReady, Acknowledged, Declined,
                     SourceProgress, EndOfInputReached, TaskFinished, Metrics,
-                    Failed ────────────────────────────────────────────────────▶ job manager
+                    Found, Failed ─────────────────────────────────────────────▶ job manager
     worker ◀─────── Prepare, Run, Trigger, Completed, Aborted, Align, ReadLimit,
-                    Stop ─────────────────────────────────────────────────────── job manager
+                    LookUp, Stop ─────────────────────────────────────────────── job manager
 
 Shapes   one JSON object per line over a Unix socket: {"type": "Trigger", "checkpoint_id": 7, …}.
 Order    a new task manager has no workers: whoever loses the job manager ends its workers first.
@@ -215,6 +215,32 @@ class ReadLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class LookUp:
+    """A subtask: say what a key has in one state of an operator."""
+
+    number: int
+    """Of the question."""
+    vertex: str
+    subtask: int
+    operator: str
+    state: str
+    group: int
+    """The key group."""
+    key: Mapping[str, str]
+    """Columns of the key to their values as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was looked up, or why it could not be."""
+
+    number: int
+    rows: Json
+    """`StateRows` as JSON; None with a failure."""
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfInputReached:
     """A subtask has read all its input, and still takes part in snapshots."""
 
@@ -279,6 +305,8 @@ Message = (
     | SourceProgress
     | Align
     | ReadLimit
+    | LookUp
+    | Found
     | EndOfInputReached
     | TaskFinished
     | Metrics
@@ -291,8 +319,8 @@ _TYPES: Mapping[str, type[Message]] = {
     for kind in (
         TaskManagerHello, Welcome, Heartbeat, StartWorker, WorkerStarted, WorkerExited, KillWorkers,
         WorkerHello, Prepare, WorkerReady, Run, Trigger, Acknowledged, Declined, Completed,
-        Aborted, SourceProgress, Align, ReadLimit, EndOfInputReached, TaskFinished, Metrics,
-        Failed, Stop,
+        Aborted, SourceProgress, Align, ReadLimit, LookUp, Found, EndOfInputReached,
+        TaskFinished, Metrics, Failed, Stop,
     )
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ Errors   whatever an operator, source or sink raises passes through; `failed_ope
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -48,6 +48,8 @@ from engine.runtime.inputs import InputTimes
 from engine.runtime.metrics import TaskMetrics
 from engine.runtime.partitioners import partitioner
 from engine.runtime.spec import BackendMaker, OutputEdge, TaskSpec
+from engine.state.key_text import parsed_key
+from engine.state.lookup import Rows, look_up
 
 __all__ = ["Polling", "Task", "TaskSnapshot", "TaskSpec"]
 
@@ -264,6 +266,22 @@ class Task:
         if self._stop is not None and self._stop.checkpoint_id == checkpoint_id:
             self._stop = None
             self._take_answers()
+
+    def flush(self) -> None:
+        """Have operators emit what they hold back, as before a barrier. At any time."""
+        # After its last barrier a task may not send any row, nor after the end of its input.
+        if self._stop is None and not self.end_of_input:
+            self._chain.flush()
+
+    def look_up(self, uid: str, name: str, group: int, given: Mapping[str, str], most: int) -> Rows:
+        """What a key, written as text, has in a state of one operator.
+
+        Raises KeyError for a state that is not here, ConfigError for a key that is none.
+        """
+        descriptor, handle = self._chain.state(uid, name)
+        parts = parsed_key(name, descriptor.keys, given)
+        key = (group, *(parts[column].item() for column in descriptor.keys))
+        return look_up(handle, descriptor, key, most)
 
     def close(self) -> None:
         """Release everything. Called once, also after a failure."""

@@ -9,6 +9,7 @@
     main thread      messages of the job manager
     subtask threads  one per subtask, see worker_subtask.py
     storing threads  write snapshots, then acknowledge, see worker_storing.py
+    looking thread   answers questions about live state
     reader threads   one per peer and direction
 
 Order    no task processes before every task of the job is built, because sinks of subtask 0 recover
@@ -49,6 +50,7 @@ from engine.runtime.wiring import Wiring, wire
 from engine.runtime.worker_dump import answer_dumps
 from engine.runtime.worker_exchange import Exchange
 from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
+from engine.runtime.worker_lookups import Lookups
 from engine.runtime.worker_metrics import MetricReader
 from engine.runtime.worker_storing import Storing
 from engine.runtime.worker_subtask import Subtask
@@ -75,6 +77,7 @@ class Worker:
         self._link = link
         self._kernels = kernels
         self._wiring = self._load()
+        self._lookups = Lookups(link.send)
         self._over = threading.Event()
         # Its reports are also signs of life, so they begin before a restore that may take long.
         self._measuring = threading.Thread(target=self._measure, name="metrics", daemon=True)
@@ -128,6 +131,9 @@ class Worker:
                     for task, subtask in self._subtasks.items():
                         if task.vertex == vertex:
                             subtask.limit(rate, reading)
+                case control.LookUp():
+                    asked = TaskId(message.vertex, message.subtask)
+                    self._lookups.begin(message, self._subtasks[asked])
                 case control.Completed(checkpoint_id):
                     for subtask in self._subtasks.values():
                         subtask.complete(checkpoint_id)

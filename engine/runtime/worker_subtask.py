@@ -12,6 +12,7 @@ Errors   whatever the task raises goes to `Reports.failed`, once, and ends the t
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 from engine.checkpoint.restore import SubtaskRestore, read_restore
@@ -123,6 +124,12 @@ class Subtask:
         task = self._task
         if task is not None:
             self.mailbox.post(lambda: self._on_aligned(task, lowest))
+
+    def ask(self, question: Callable[[Task], None]) -> None:
+        """Have something asked of the task between two steps. Any thread."""
+        task = self._task
+        if task is not None:
+            self.mailbox.post(lambda: question(task))
 
     def limit(self, rate: float | None, reading: int) -> None:
         """Have a source read at most so many rows a second, with its peers. Any thread."""

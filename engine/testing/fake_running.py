@@ -6,7 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
+from engine.checkpoint.questions import StateRows
 from engine.cluster.rescale import wanted_of
+from engine.cluster.state_address import address
 from engine.errors import ConfigError
 from engine.graph.rescaling import rescaled_plan
 from engine.rest.errors import Conflict, operation_not_found
@@ -14,6 +16,7 @@ from engine.rest.model.jobs import JobDetails, JobStatus, TaskStatus
 from engine.rest.model.operations import TriggerStatus
 from engine.rest.model.requests import RescaleRequest
 from engine.rest.model.sources import SourceLimit
+from engine.rest.model.states import StateQuery, StateValue
 from engine.rest.model.statistics import StreamingStatistics
 from engine.testing import fake_values as values
 
@@ -40,6 +43,12 @@ class FakeRunning:
             msg = f"job {job_id} is not running: it is {job.status}; start it first"
             raise Conflict(msg)
         return job
+
+    async def live_state(self, job_id: str, query: StateQuery) -> StateValue:
+        """The columns of the state; no key has anything."""
+        job = await self.running(job_id)
+        state = address(job.plan, query).state
+        return StateValue(state.kind, StateRows({**state.keys, **state.values}, ()))
 
     async def statistics(self, job_id: str, window_s: int, step_s: int) -> StreamingStatistics:
         """A steady stream."""

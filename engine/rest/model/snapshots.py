@@ -9,9 +9,6 @@ from typing import Any
 MAX_ROWS = 10_000
 """Rows of one answer; who wants all of a state reads its Parquet files."""
 
-MAX_ANSWER_BYTES = 1 << 20
-"""Small enough that the job manager serves other requests meanwhile."""
-
 MAX_EXAMPLES = 100
 """Rows of each state that a comparison may show."""
 

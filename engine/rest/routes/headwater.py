@@ -20,6 +20,7 @@ FEATURES = (
     "statistics",
     "read-limits",
     "rescale",
+    "live-state",
     "local-task-managers",
 )
 

@@ -1,4 +1,4 @@
-"""Our additions about running jobs: streaming statistics, and how fast sources may read."""
+"""Our additions about running jobs: streaming statistics, how fast sources may read, live state."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from engine.rest.errors import BadRequest
+from engine.rest.model.states import StateQuery
 from engine.rest.parsing import body_of, hex_id, query_number, service_of
 from engine.rest.render import batches
 
@@ -47,10 +48,27 @@ async def limit_reading(request: Request) -> JSONResponse:
     return JSONResponse(batches.read_limits(known))
 
 
+async def state(request: Request) -> JSONResponse:
+    """What one key has in one state: `key` is its only column, or `key.<column>` each of them."""
+    given = request.query_params.multi_items()
+    key = {
+        name.removeprefix("key").removeprefix("."): value
+        for name, value in given
+        if name == "key" or name.startswith("key.")
+    }
+    wanted = StateQuery(
+        str(request.path_params["operator"]), str(request.path_params["state"]), key
+    )
+    found = await service_of(request).live_state(hex_id(request, "jobid"), wanted)
+    names = {"operator": wanted.operator, "state": wanted.state}
+    return JSONResponse({**names, **found.to_json()})
+
+
 _JOB = "/headwater/jobs/{jobid}"
 
 ROUTES = (
     Route(f"{_JOB}/statistics", statistics),
     Route(f"{_JOB}/read-limits", read_limits, methods=["GET"]),
     Route(f"{_JOB}/read-limits", limit_reading, methods=["PATCH"]),
+    Route(f"{_JOB}/state/{{operator:path}}/{{state}}", state),
 )

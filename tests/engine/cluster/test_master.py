@@ -29,13 +29,16 @@ from engine.cluster.read_limits import READ_LIMIT, ReadLimits
 from engine.cluster.restart import RestartPolicy
 from engine.cluster.restart_strategies import FixedDelay
 from engine.cluster.snapshots import SnapshotSettings
+from engine.cluster.state_queries import StateQueries
 from engine.cluster.store import JobRow, Store
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.errors import ConfigError, StorageError
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import OperatorKind, OperatorPlan, Plan, VertexPlan
+from engine.graph.plan import OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan
 from engine.operators.sources.source import SplitState
+from engine.rest.errors import Conflict, Unavailable
 from engine.rest.model.jobs import JobStatus, TaskStatus
+from engine.rest.model.states import StateQuery
 from engine.runtime import control
 
 JOB, VERTEX = "ab" * 16, "cd" * 16
@@ -48,7 +51,15 @@ PLAN = Plan(
             VERTEX,
             "numbers",
             2,
-            (OperatorPlan("numbers", "n", OperatorKind.SOURCE, "source"),),
+            (
+                OperatorPlan(
+                    "numbers",
+                    "n",
+                    OperatorKind.SOURCE,
+                    "source",
+                    states=(StatePlan("last", "value", {"k": "String"}, {"value": "Int64"}),),
+                ),
+            ),
             watermark_group="numbers",
         ),
     ),
@@ -711,3 +722,48 @@ async def test_a_rescaled_job_can_be_cancelled_at_any_step(stage: Stage) -> None
     await until(lambda: stage.status is JobStatus.CANCELED)
     failure = stage.operations.status(trigger, "rescale", JOB).failure
     assert failure == "rescale was given up: the job is CANCELED"
+
+
+QUERY = StateQuery("numbers", "last", {"k": "a"})
+
+
+async def test_the_worker_that_has_a_key_is_asked_for_its_value(stage: Stage) -> None:
+    owner, _ = await stage.running()
+    queries = StateQueries(lambda job_id: stage.master)
+    asking = asyncio.create_task(queries.get(JOB, QUERY))
+    await until(lambda: owner.of(control.LookUp))
+    (asked,) = owner.of(control.LookUp)
+    assert (asked.operator, asked.state, asked.key) == ("numbers", "last", {"k": "a"})
+    rows = {"columns": [{"name": "value", "type": "Int64"}], "rows": [[7]], "truncated": False}
+    owner.say(control.Found(asked.number + 1, None, "of nobody"))
+    owner.say(control.Found(asked.number, rows, None))
+    found = await asking
+    assert (found.kind, found.rows.rows) == ("value", [[7]])
+
+
+async def test_a_question_ends_with_the_worker_that_was_asked(stage: Stage) -> None:
+    queries = StateQueries(lambda job_id: stage.master)
+    with pytest.raises(Unavailable, match="is CREATED, not all of its tasks run; ask again"):
+        await queries.get(JOB, QUERY)
+    owner, other = await stage.running()
+    asking = asyncio.create_task(queries.get(JOB, QUERY))
+    await until(lambda: owner.of(control.LookUp))
+    stage.gone(owner)
+    with pytest.raises(Unavailable, match="the job restarts; ask again"):
+        await asking
+    with pytest.raises(Unavailable, match="is RESTARTING, not all of its tasks run; ask again"):
+        await queries.get(JOB, QUERY)
+    stage.gone(other)
+    stage.master.cancel()
+    await until(lambda: stage.status is JobStatus.CANCELED)
+    with pytest.raises(Conflict, match="is CANCELED: its state is gone"):
+        await queries.get(JOB, QUERY)
+
+
+async def test_a_subtask_that_does_not_answer_is_told(stage: Stage) -> None:
+    owner, _ = await stage.running()
+    with pytest.raises(Unavailable, match="does not answer within 0 s; ask again"):
+        await StateQueries(lambda job_id: stage.master, patience_s=0).get(JOB, QUERY)
+    assert stage.master.attempt is not None
+    assert not stage.master.attempt.questions
+    owner.say(control.Found(1, None, "too late"))

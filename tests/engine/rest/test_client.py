@@ -28,6 +28,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
+from engine.rest.model.states import StateQuery
 from engine.rest.render.times import engine_watermark, flink_watermark
 from engine.testing.fake_service import FakeService
 from engine.testing.fake_values import EVENT_TIME, SOURCE_ID, WINDOW_ID
@@ -156,6 +157,15 @@ def test_progress_arrives_in_microseconds(engine: EngineClient) -> None:
     assert progress.event_time_us == EVENT_TIME
     assert progress.pending_rows == 12
     assert progress.sources[0].newest_us is None
+
+
+def test_live_state_is_asked_for_by_names_of_any_letters(engine: EngineClient) -> None:
+    job_id = start(engine)
+    found = engine.live_state(job_id, StateQuery("daily", "slices", {"carrier": "ü/=&"}))
+    assert found.kind == "runs"
+    assert not found.is_found
+    with pytest.raises(NotFound, match="job has no operator 'a/b c'"):
+        engine.live_state(job_id, StateQuery("a/b c", "slices", {}))
 
 
 def test_a_failure_is_one_sentence(engine: EngineClient, service: FakeService) -> None:

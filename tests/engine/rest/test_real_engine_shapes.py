@@ -10,6 +10,7 @@ import pytest
 
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest
+from engine.rest.model.states import StateQuery
 from engine.testing.cluster import LocalCluster, wait_until
 from flink_captures import REQUESTS, capture, differences
 from flink_routes import DIFFERENT, GETS
@@ -64,3 +65,15 @@ def test_a_real_answer_has_flinks_shape(name: str, url: str, names: dict[str, st
     assert answer.status_code == REQUESTS[name][2], answer.text
     expected = set(DIFFERENT.get(name, ())) | ONLY_HERE.get(name, set())
     assert differences(answer.json(), capture(name)) == expected
+
+
+def test_live_state_of_a_running_job_is_told(url: str, names: dict[str, str]) -> None:
+    query = StateQuery("daily", "slices", {"carrier": "AA", "origin": "JFK"})
+    with EngineClient(url) as engine:
+        found = wait_until(
+            lambda: (value := engine.live_state(names["job"], query)).is_found and value, "a row"
+        )
+    assert found.kind == "runs"
+    columns = list(found.rows.columns)
+    assert columns[:4] == ["key_group", "carrier", "origin", "slice_end"]
+    assert all(row[1:3] == ["AA", "JFK"] for row in found.rows.rows)

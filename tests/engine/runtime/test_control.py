@@ -24,6 +24,8 @@ MESSAGES = [
     control.Completed(7),
     control.Aborted(7),
     control.ReadLimit("v", 2.5, 3),
+    control.LookUp(1, "v", 0, "daily", "sums", 7, {"k": "ü=1"}),
+    control.Found(1, {"columns": [], "rows": [], "truncated": False}, None),
     control.EndOfInputReached("v", 0),
     control.TaskFinished("v", 0),
     control.Metrics(
