@@ -1,6 +1,8 @@
 # Every target sets up what it needs. `make` alone prints this list.
 SHELL := /bin/bash
 PYTHON_IN := .venv/bin/python
+# As in workers: frames of a few rows gain nothing from threads, and processes share the cores.
+ONE_THREAD := POLARS_MAX_THREADS=1
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -24,7 +26,7 @@ check: setup ## format, lint, types, import rules, lock files
 	@.venv/bin/lint-imports
 
 test-unit: setup ## fast tests and doctests
-	@$(PYTHON_IN) -m pytest -q -n 2 --doctest-modules -m "not integration and not browser" tests engine
+	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser" tests engine
 
 test-integration: setup ## tests with real processes
 	@$(PYTHON_IN) -m pytest -q -m integration tests
@@ -40,7 +42,7 @@ bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEER
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
 
 sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
-	@$(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
+	@$(ONE_THREAD) $(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
 
 golden: setup ## keep snapshots of the present format for ever, in tests/fixtures/snapshots
 	@PYTHONPATH=tests $(PYTHON_IN) -m golden_snapshots

@@ -38,7 +38,7 @@ def tell(scenario: Scenario, seeds: Sequence[int]) -> str | None:
         failure = scenario.differs(history)
         if failure is not None:
             return failure
-        crashes, stops = crashes + history.crashes, stops + history.stops
+        crashes, stops = crashes + history.crashes.total(), stops + history.stops
         snapshots += history.completed
     print(
         f"{scenario.name}: {len(seeds)} histories with {crashes} crashes, {stops} stops and "

@@ -169,22 +169,20 @@ class _TableWriter(SinkWriter):
 
 
 class MemoryStorage:
-    """Snapshot folders by URL. `fails` is asked before every write."""
+    """Snapshot folders by URL. `before_write` gets the address of every file, and may raise."""
 
-    def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, before_write: Callable[[str], None] = lambda _: None) -> None:
         self.files: dict[str, bytes] = {}
         """By address."""
-        self._fails = fails
+        self._before_write = before_write
 
     def open(self, url: str) -> Folder:
         """The folder at a URL."""
         return _MemoryFolder(self, url)
 
     def write(self, address: str, content: bytes) -> None:
-        """Keep a file, or fail."""
-        if self._fails():
-            msg = f"snapshot file {address} cannot be written: the disk is full; make room"
-            raise StorageError(msg)
+        """Keep a file. Raises StorageError."""
+        self._before_write(address)
         self.files[address] = content
 
 

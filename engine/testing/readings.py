@@ -24,8 +24,8 @@ def readings(seed: int, rows: int) -> pl.DataFrame:
     Shapes   time: Int64 µs, key: one of seven letters, value: Float64 of either sign, 1e-9 to 1e9.
     """
     random = Random(seed)  # noqa: S311 - test data
-    behind = [0, 0, 0, 300_000, MOST_BEHIND_US]
-    times = [at * 100_000 - random.choice(behind) for at in range(rows)]
+    behind = [0, 0, 300_000, MOST_BEHIND_US]
+    times = [at * 150_000 - random.choice(behind) for at in range(rows)]
     return pl.DataFrame(
         {
             "time": [max(0, time) for time in times],
@@ -36,7 +36,7 @@ def readings(seed: int, rows: int) -> pl.DataFrame:
     )
 
 
-INPUT = {"left": readings(1, 60), "right": readings(2, 40)}
+INPUT = {"left": readings(19, 36), "right": readings(20, 24)}
 
 
 def source() -> MemorySource:

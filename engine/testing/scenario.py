@@ -14,7 +14,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from engine.testing.simulation import CALM, Build, History, simulate
+from engine.testing.blueprint import Blueprints, Build
+from engine.testing.simulation import CALM, Chaos, History, simulate
+
+MOODS = (
+    Chaos(),
+    Chaos(crash=0.2, max_crashes=8, stop=0, savepoint=0, spell=0, parallelisms=(2, 3)),
+    Chaos(),
+    Chaos(lost=0.05, repeated=0.3, stop=0.1),
+    Chaos(),
+    Chaos(storage_failure=0.02, spell=0.15, savepoint=0.1),
+)
+"""Histories in which everything happens, and some with much of one kind: crashes, messages that are
+lost or come again, trouble with the storage."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +40,16 @@ class Scenario:
     @functools.cached_property
     def undisturbed(self) -> Sequence[pl.DataFrame]:
         """What the job gives when nothing happens to it."""
-        return self.outputs(simulate(self.build, seed=0, chaos=CALM))
+        return self.outputs(self.history(seed=0, chaos=CALM))
 
-    def history(self, seed: int) -> History:
-        """The job's history of this seed."""
-        return simulate(self.build, seed)
+    @functools.cached_property
+    def blueprints(self) -> Blueprints:
+        """The job, built once for all histories."""
+        return Blueprints(self.build)
+
+    def history(self, seed: int, chaos: Chaos | None = None) -> History:
+        """The job's history of this seed; without a chaos, in one of several moods."""
+        return simulate(self.blueprints, seed, chaos or MOODS[seed % len(MOODS)])
 
     def outputs(self, history: History) -> Sequence[pl.DataFrame]:
         """What a history gave, table by table."""

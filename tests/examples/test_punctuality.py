@@ -134,7 +134,7 @@ def test_flights_of_an_aircraft_are_runs_with_pauses(
 def test_the_same_files_through_crashes_and_stops(
     tmp_path: Path, sample: Path, undisturbed: Tables
 ) -> None:
-    found = output(sample, tmp_path, 1, Chaos(crash=0.01, stop=0.02))
+    found = output(sample, tmp_path, 1, Chaos(crash=0.1, stop=0.1))
     assert found.keys() == undisturbed.keys() >= {"lately", "today", "runs"}
     for name, table in undisturbed.items():
         assert found[name].equals(table), name

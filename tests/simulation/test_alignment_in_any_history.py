@@ -9,12 +9,11 @@ from random import Random
 import polars as pl
 import pytest
 
-from engine.checkpoint.stats import CheckpointLog
-from engine.elements import Micros
 from engine.graph.jobgraph import JobGraph
 from engine.stream import Environment
 from engine.testing.attempt import Attempt
-from engine.testing.memory import MemorySource, MemoryStorage, OutputTables
+from engine.testing.blueprint import Blueprint
+from engine.testing.memory import MemorySource, OutputTables
 from engine.testing.scenarios.alignment import (
     ALIGNED,
     DRIFT,
@@ -25,6 +24,8 @@ from engine.testing.scenarios.alignment import (
     aligned_job,
 )
 from engine.testing.simulation import simulate
+from engine.testing.weather import Weather
+from engine.testing.world import World
 from engine.watermarks import WatermarkStrategy, monotonic
 
 FREE = monotonic("t").unaligned()
@@ -47,19 +48,10 @@ def test_the_output_is_that_of_a_job_without_alignment(strategy: WatermarkStrate
 def most(graph: JobGraph, seed: int, waiting: Callable[[Attempt], int]) -> int:
     """The most rows that wait at a time, when nothing but the slow source takes time."""
     random = Random(seed)
-    attempt = Attempt(
-        graph,
-        "attempt1",
-        {},
-        MemoryStorage(lambda: False),
-        CheckpointLog(),
-        first_id=1,
-        now=Micros(0),
-        on_completed=lambda _: None,
-    )
+    attempt = Attempt(Blueprint(graph, OutputTables()), "attempt1", World(random, Weather(random)))
     found = 0
     while not attempt.input_ended:
-        steps = attempt.steps(random)
+        steps = attempt.steps()
         if steps:
             random.choice(steps).do()
         else:

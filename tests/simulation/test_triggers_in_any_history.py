@@ -17,7 +17,7 @@ from engine.testing.simulation import CALM, simulate
 WINDOWS = {
     "tumbling": windows.tumbling("2s", offset="300ms"),
     "sliding": windows.sliding("2s", "700ms"),
-    "cumulative": windows.cumulative("4s", "1s"),
+    "cumulative": windows.cumulative("2s", "500ms"),
     "session": windows.session("900ms"),
 }
 AGGREGATES = {"n": agg.count(), "total": agg.sum("value"), "last": agg.last("value")}

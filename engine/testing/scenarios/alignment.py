@@ -18,7 +18,7 @@ from engine.testing.scenario import Scenario
 from engine.watermarks import WatermarkStrategy, monotonic
 
 SECOND = 1_000_000
-ROWS = 60
+ROWS = 40
 DRIFT = 8 * SECOND
 EVERY = 20_000
 """µs of processing time between two rows of the slow source."""

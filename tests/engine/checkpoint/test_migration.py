@@ -184,7 +184,7 @@ def job(version: int, parallelism: int, output: OutputTables) -> JobGraph:
     return env.graph()
 
 
-STOPS = Chaos(crash=0, stop=0.04, storage_failure=0)
+STOPS = Chaos(crash=0, stop=0.3, storage_failure=0, spell=0)
 
 
 def test_a_job_goes_on_with_other_aggregates() -> None:

@@ -8,7 +8,7 @@ import pytest
 import engine as hw
 from engine import agg, windows
 from engine.errors import FunctionError
-from engine.testing.attempt import JobFailed
+from engine.testing.coordination import JobFailed
 from engine.testing.memory import MemorySource
 from engine.testing.simulation import CALM, simulate
 
