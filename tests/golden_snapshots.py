@@ -40,7 +40,7 @@ FOLDER = Path(__file__).parent / "fixtures" / "snapshots"
 MIDDLE_US = 1_200_000
 """Of 2 s in which the job reads its input."""
 
-EAGER = LayerPolicy(min_rows=1, max_share=1.0)
+EAGER = LayerPolicy(min_rows=1, max_share=100.0)
 """States are large from the first row on, so that checkpoints are layers on earlier ones."""
 
 SEED = 12

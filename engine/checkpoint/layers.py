@@ -1,10 +1,9 @@
-"""The rows of a state whose files are layers: read without holding the state, newest layer first.
+"""The rows of a state whose files are layers: read without holding the state, oldest layer first.
 
-    layer 2   rows ──────────────────────────────▶ all
-    layer 1   rows ──not named by 2──────────────▶ …
     layer 0   rows ──not named by 1 or 2─────────▶ …
+    layer 1   rows ──not named by 2──────────────▶ …
+    layer 2   rows ──────────────────────────────▶ all
 
-Shapes   a chain without `by`, of rows that are only ever added, comes oldest first, as it arrived.
 Cost     in memory are the keys that layers name, of so many key groups at a time that they are some
          hundred thousand, and one part of a table.
 Errors   SnapshotCorrupt for a file that is missing, altered or no Parquet.
@@ -46,45 +45,63 @@ def layer_of(file: StateFile) -> Layer:
     return Layer(0, 0) if file.layer is None else file.layer
 
 
-def is_alive(layer: Layer) -> pl.Expr | None:
-    """Which rows of a file have not left the state by their time; None: all."""
-    if layer.time is None or layer.after is None:
-        return None
-    return pl.col(layer.time) > layer.after
-
-
 def chain_parts(
     chain: Sequence[StateFile], folder: Folder, ours: KeyGroupRange | None
 ) -> Iterator[pl.DataFrame]:
     """The rows of a chain whose key groups are ours, part by part; None: all."""
+    later = _later(chain)
     with ExitStack() as stack:
         reader = _Reader(folder, stack)
         for span in _spans(chain, ours):
-            if any(layer_of(file).by for file in chain):
-                yield from _newest_first(chain, reader, span)
-            else:
-                for file in chain:
-                    yield from reader.rows(file, span)
+            keys = {file: reader.keys(file, span) for file in chain if layer_of(file).by}
+            for file in chain:
+                named = {
+                    by: pl.concat(keys[each] for each in files).lazy()
+                    for by, files in later[layer_of(file).number].items()
+                }
+                for part in reader.rows(file, span):
+                    yield _standing(part.lazy(), named).collect()
 
 
 def scan_chain(chain: Sequence[StateFile], folder: Folder) -> Iterator[pl.LazyFrame]:
     """The rows of a chain as queries, one per file."""
-    scans = {file.path: pl.scan_parquet(folder.scannable(file.path)) for file in chain}
-    named: dict[By, list[pl.LazyFrame]] = {}
-    for _, files in groupby(reversed(chain), key=lambda file: layer_of(file).number):
-        layer = list(files)
-        for file in layer:
-            rows, alive = scans[file.path], is_alive(layer_of(file))
-            if file.is_removed:
-                continue
-            if alive is not None:
-                rows = rows.filter(alive)
-            for by, keys in named.items():
-                rows = rows.join(pl.concat(keys), on=list(by), how="anti", nulls_equal=True)
-            yield rows
-        for file in layer:
+    later = _later(chain)
+    scans = {file: pl.scan_parquet(folder.scannable(file.path)) for file in chain}
+    for file in chain:
+        layer = layer_of(file)
+        named = {
+            by: pl.concat(scans[each].select(by) for each in files)
+            for by, files in later[layer.number].items()
+        }
+        if not file.is_removed:
+            yield _standing(_alive(scans[file], layer), named)
+
+
+def _later(chain: Sequence[StateFile]) -> Mapping[int, Mapping[By, Sequence[StateFile]]]:
+    """By the number of a layer: the files of later ones that take the place of its rows."""
+    found: dict[int, Mapping[By, Sequence[StateFile]]] = {}
+    so_far: dict[By, tuple[StateFile, ...]] = {}
+    for number, files in groupby(reversed(chain), key=lambda file: layer_of(file).number):
+        # Without its own: the rows of one layer do not take each other's place.
+        found[number] = dict(so_far)
+        for file in files:
             if by := layer_of(file).by:
-                named.setdefault(by, []).append(scans[file.path].select(by))
+                so_far[by] = (*so_far.get(by, ()), file)
+    return found
+
+
+def _standing(rows: pl.LazyFrame, named: Mapping[By, pl.LazyFrame]) -> pl.LazyFrame:
+    """The rows whose place nothing has taken."""
+    for by, keys in named.items():
+        rows = rows.join(keys, on=list(by), how="anti", nulls_equal=True, maintain_order="left")
+    return rows
+
+
+def _alive(rows: pl.LazyFrame, layer: Layer) -> pl.LazyFrame:
+    """The rows that have not left the state by their time."""
+    if layer.time is None or layer.after is None:
+        return rows
+    return rows.filter(pl.col(layer.time) > layer.after)
 
 
 def _spans(
@@ -101,31 +118,6 @@ def _spans(
     return [KeyGroupRange(*span) for span in pairwise(cuts)]
 
 
-def _newest_first(
-    chain: Sequence[StateFile], reader: _Reader, span: KeyGroupRange | None
-) -> Iterator[pl.DataFrame]:
-    named: dict[By, pl.DataFrame] = {}
-    for _, files in groupby(reversed(chain), key=lambda file: layer_of(file).number):
-        names: list[tuple[By, pl.DataFrame]] = []
-        for file in files:
-            by = layer_of(file).by
-            for part in reader.rows(file, span):
-                if by:
-                    names.append((by, part.select(by)))
-                if not file.is_removed:
-                    yield _standing(part, named)
-        # Only now: the rows of one layer do not take each other's place.
-        for by, keys in names:
-            named[by] = pl.concat([named[by], keys]) if by in named else keys
-
-
-def _standing(rows: pl.DataFrame, named: Mapping[By, pl.DataFrame]) -> pl.DataFrame:
-    """The rows whose place nothing has taken."""
-    for by, keys in named.items():
-        rows = rows.join(keys, on=list(by), how="anti", nulls_equal=True, maintain_order="left")
-    return rows
-
-
 @dataclass(slots=True)
 class _Reader:
     """Files of one chain, each verified when it is first read, and open until all are read."""
@@ -135,11 +127,23 @@ class _Reader:
     opened: dict[str, pq.ParquetFile] = field(default_factory=dict)
 
     def rows(self, file: StateFile, span: KeyGroupRange | None) -> Iterator[pl.DataFrame]:
-        """The rows of a file in some key groups, without those that time has ended."""
-        alive = is_alive(layer_of(file))
+        """The rows of the state in a file, in some key groups, that time has not ended."""
+        if file.is_removed:
+            return
+        layer = layer_of(file)
+        for part in self._parts(file, span):
+            yield _alive(part.lazy(), layer).collect()
+
+    def keys(self, file: StateFile, span: KeyGroupRange | None) -> pl.DataFrame:
+        """What a file takes the place of, in some key groups."""
+        by = layer_of(file).by
+        return pl.concat(part.select(by) for part in self._parts(file, span, by))
+
+    def _parts(
+        self, file: StateFile, span: KeyGroupRange | None, columns: By | None = None
+    ) -> Iterator[pl.DataFrame]:
         try:
-            for part in read_parts(self._open(file), span):
-                yield part if alive is None else part.filter(alive)
+            yield from read_parts(self._open(file), span, columns)
         except ArrowException as error:
             msg = (
                 f"snapshot file {file.path} in {self.folder.url} is not a Parquet file that "

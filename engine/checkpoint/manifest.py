@@ -55,6 +55,11 @@ class StateEntry:
         """Bytes of all files."""
         return sum(file.size_bytes for file in self.files)
 
+    @property
+    def is_layered(self) -> bool:
+        """Whether it has layers, of which later ones take the place of earlier ones."""
+        return any(file.layer is not None and file.layer.number for file in self.files)
+
     def written_bytes(self, checkpoint_id: int) -> int:
         """Bytes that were new in a checkpoint; the others are files of earlier ones."""
         return sum(file.size_bytes for file in self.files if is_written_by(checkpoint_id, file))

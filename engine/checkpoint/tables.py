@@ -56,16 +56,22 @@ def opened_parquet(file: IO[bytes]) -> pq.ParquetFile:
 
 
 def read_parts(
-    stored: pq.ParquetFile, groups: KeyGroupRange | None = None
+    stored: pq.ParquetFile,
+    groups: KeyGroupRange | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a file that any version has written; `groups`: only those of these key groups.
+    """The rows of a file that any version has written; `groups`: only those of these key groups;
+    `columns`: only these, among them the key group.
 
-    Raises pyarrow's ArrowException.
+    At least one part, if of no rows. Raises pyarrow's ArrowException.
     """
     wanted: Sequence[int] = range(stored.num_row_groups)
     if groups is not None:
-        wanted = [index for index in wanted if _may_hold(stored, index, groups)]
-    for batch in stored.iter_batches(ROW_GROUP, row_groups=wanted):  # type: ignore[no-untyped-call]
+        wanted = [index for index in wanted if _may_hold(stored, index, groups)] or [0]
+    batches = stored.iter_batches(  # type: ignore[no-untyped-call]
+        ROW_GROUP, row_groups=wanted, columns=None if columns is None else list(columns)
+    )
+    for batch in batches:
         part = pl.from_arrow(batch)
         assert isinstance(part, pl.DataFrame)
         if groups is not None:

@@ -150,8 +150,8 @@ class _Writing:
         before = self.chains.files(operator.uid, descriptor.name, state.since)
         number = max((layer_of(file).number for file in before), default=0) + 1
         subtask, time = self.snapshot.task.subtask, _TIMES.get(descriptor.kind)
-        layer = Layer(number, subtask, state.by, time=time)
-        removed = replace(layer, removed=True)
+        layer = Layer(number, subtask, state.by if state.replaces else (), time=time)
+        removed = Layer(number, subtask, state.by, removed=True)
         return (
             *_without(before, state.dropped),
             *self._file(operator, descriptor, state.rows(), layer),

@@ -36,7 +36,8 @@ class LayerPolicy:
     max_layers: int = 20
     """Every layer costs each restore a file or two."""
     max_share: float = 0.5
-    """Of the rows of a state: when more has changed, a whole table costs no more to read."""
+    """Of the rows of a state: when more has changed, or twice as much in all layers together, a
+    whole table costs less to read, and not much more to write."""
 
 
 @dataclass(slots=True)
@@ -57,7 +58,8 @@ class Changes(ABC, Generic[N]):
         self._policy = policy
         self._marks: list[_Mark[N]] = []
         self._open = self._none()
-        self._limit = 0.0
+        self._room = 0.0
+        """So much may be noted until the next freeze, before a whole one is better."""
 
     @property
     def tracks(self) -> bool:
@@ -66,7 +68,6 @@ class Changes(ABC, Generic[N]):
 
     def freeze(self, increment: Increment, rows: int) -> N | None:
         """What has changed since the base; None when the state, which has `rows`, goes whole."""
-        self._limit = rows * self._policy.max_share
         if rows < self._policy.min_rows:
             self._forget()
             return None
@@ -78,6 +79,8 @@ class Changes(ABC, Generic[N]):
             mark.layers, mark.rows = base.layers + (size > 0), base.rows + size
             mark.base_rows = base.base_rows
         self._push(mark)
+        noted = sum(self._size(mark.noted) for mark in self._marks[1:])
+        self._room = rows * self._policy.max_share - noted
         return changed
 
     def _push(self, mark: _Mark[N]) -> None:
@@ -100,13 +103,13 @@ class Changes(ABC, Generic[N]):
     def _since(self, base: _Mark[N], rows: int) -> N | None:
         changed = self._union([*(mark.noted for mark in self._marks[1:]), self._open])
         size = self._size(changed)
-        too_much = size > rows * self._policy.max_share or base.rows + size > base.base_rows
+        share = self._policy.max_share
+        too_much = size > rows * share or base.rows + size > base.base_rows * 2 * share
         return None if too_much or base.layers >= self._policy.max_layers else changed
 
     def _check(self) -> None:
         """Forget everything when there is more than is worth to be remembered."""
-        noted = (mark.noted for mark in self._marks[1:])
-        if self._size(self._open) + sum(map(self._size, noted)) > self._limit:
+        if self._size(self._open) > self._room:
             self._forget()
 
     def _forget(self) -> None:

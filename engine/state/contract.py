@@ -109,21 +109,23 @@ class FrozenState(ABC):
 class FrozenChanges:
     """What a state at a barrier has in place of what it had at an earlier one.
 
-    The table of the earlier checkpoint, without all rows that any of these names, and with `rows`:
-    those that agree with `rows` or with `removed` in all columns of `by`; those whose slice_end or
-    event_time is `dropped` or less. Immutable; may be read from any thread.
+    The table of the earlier checkpoint without the rows that are named here, and with `rows`. Named
+    are those that agree with a row of `removed` in all columns of `by`, or with one of `rows` if it
+    `replaces`; and those whose slice_end or event_time is `dropped` or less. Immutable; may be read
+    from any thread.
     """
 
     descriptor: StateDescriptor
     since: int
     """The checkpoint, complete, that these are the changes to."""
     by: tuple[str, ...]
-    """Some columns of the canonical table; none when rows are only added: to runs, and to rows that
-    wait."""
+    """Some columns of the canonical table: those of `removed`. None of runs and rows that wait."""
     rows: Callable[[], Iterable[pl.DataFrame]]
     """Rows of the canonical table in parts, sorted as `FrozenState.tables` is. Called once."""
     removed: Callable[[], Iterable[pl.DataFrame]] = tuple
     """Of the columns `by`: what is gone, in parts. Called once, after `rows`."""
+    replaces: bool = True
+    """False when `rows` stand behind those that were there."""
     dropped: int | None = None
 
 

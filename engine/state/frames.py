@@ -16,10 +16,20 @@ import numpy as np
 import polars as pl
 
 from engine.elements import KEY_GROUP
-from engine.state.contract import ROW_INDEX, FrozenState, StateDescriptor
+from engine.state.changes import LayerPolicy
+from engine.state.contract import (
+    ROW_INDEX,
+    Frozen,
+    FrozenChanges,
+    FrozenState,
+    Increment,
+    StateDescriptor,
+)
 from engine.state.handles import FramesHandle, Key
+from engine.state.row_changes import AppendChanges
 from engine.state.runs import FAN_OUT, level_of
 from engine.state.schema import table_schema
+from engine.state.tables import key_table
 
 _Frames = tuple[pl.DataFrame, ...]
 
@@ -27,10 +37,12 @@ _Frames = tuple[pl.DataFrame, ...]
 class MemoryFrames(FramesHandle):
     """The rows of each key, in a dict."""
 
-    def __init__(self, descriptor: StateDescriptor) -> None:
+    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self.descriptor = descriptor
         self._columns = [name for name in descriptor.values if name != ROW_INDEX]
         self._frames: dict[Key, _Frames] = {}
+        self._changes = AppendChanges(policy or LayerPolicy())
+        self._rows = 0
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Sequence[pl.DataFrame]]:
         """The frames of those keys that have rows."""
@@ -40,6 +52,7 @@ class MemoryFrames(FramesHandle):
         """Add frames to what keys have."""
         for key, frames in rows.items():
             held = self._frames.get(key, ())
+            self._note(key, held, frames)
             for frame in frames:
                 if frame.height:
                     # Asking is cheap, selecting is not, and there may be thousands of small frames.
@@ -51,24 +64,60 @@ class MemoryFrames(FramesHandle):
     def remove_many(self, keys: Iterable[Key]) -> None:
         """Forget the rows of keys."""
         for key in keys:
-            self._frames.pop(key, None)
+            held = self._frames.pop(key, None)
+            if held is not None:
+                self._rows -= _rows_of(held)
+                if self._changes.tracks:
+                    self._changes.note_removed(key)
+
+    def _note(self, key: Key, held: _Frames, more: Sequence[pl.DataFrame]) -> None:
+        rows = _rows_of(more)
+        self._rows += rows
+        if rows and self._changes.tracks:
+            self._changes.note_appended(key, _rows_of(held), rows)
 
     def load(self, table: pl.DataFrame) -> None:
         """Add rows of a canonical table, or of the next part of one."""
         for key, rows in rows_by_key(self.descriptor, table):
             self._frames[key] = (*self._frames.get(key, ()), rows)
+        self._rows += table.height
 
     def freeze(self) -> FrozenState:
         """References to all frames."""
         return FrozenFrames(self.descriptor, self._frames.copy())
 
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """References to the frames that have come."""
+        descriptor, changed = self.descriptor, self._changes.freeze(increment, self._rows)
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        held = {key: self._frames[key] for key in changed.starts if key in self._frames}
+        frozen = FrozenFrames(descriptor, held, changed.starts)
+        return FrozenChanges(
+            descriptor,
+            since=increment.base,
+            by=(KEY_GROUP, *descriptor.keys),
+            replaces=False,
+            rows=frozen.tables,
+            removed=lambda: [key_table(descriptor, changed.removed)],
+        )
+
 
 class FrozenFrames(FrozenState):
     """The rows of one subtask's keys as they were at a barrier."""
 
-    def __init__(self, descriptor: StateDescriptor, frames: Mapping[Key, _Frames]) -> None:
+    def __init__(
+        self,
+        descriptor: StateDescriptor,
+        frames: Mapping[Key, _Frames],
+        starts: Mapping[Key, int] | None = None,
+    ) -> None:
+        """`starts`: how many rows of each key are left out."""
         self.descriptor = descriptor
-        self._frames = frames
+        starts = starts or {}
+        behind = {key: _behind(held, starts.get(key, 0)) for key, held in frames.items()}
+        self._frames = {key: held for key, held in behind.items() if held}
+        self._starts = starts
 
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group, keys and index."""
@@ -79,8 +128,9 @@ class FrozenFrames(FrozenState):
         keys = pl.DataFrame(
             list(self._frames), {name: schema[name] for name in names}, orient="row"
         )
-        heights = np.array([sum(frame.height for frame in held) for held in self._frames.values()])
-        starts = np.repeat(np.cumsum(heights) - heights, heights)
+        heights = np.array([_rows_of(held) for held in self._frames.values()])
+        left_out = np.array([self._starts.get(key, 0) for key in self._frames])
+        starts = np.repeat(np.cumsum(heights) - heights - left_out, heights)
         index = np.arange(heights.sum()) - starts
         rows = pl.concat(frame for held in self._frames.values() for frame in held)
         columns = [
@@ -118,6 +168,20 @@ def taken_in(rows: int, before: Iterable[int]) -> int:
     level = level_of(rows)
     small = sum(1 for _ in takewhile(lambda each: level_of(each) <= level, before))
     return small if small >= FAN_OUT - 1 else 0
+
+
+def _rows_of(frames: Iterable[pl.DataFrame]) -> int:
+    return sum(frame.height for frame in frames)
+
+
+def _behind(frames: _Frames, start: int) -> _Frames:
+    """The rows of some frames from one on, by reference."""
+    left: list[pl.DataFrame] = []
+    for frame in frames:
+        if start < frame.height:
+            left.append(frame.slice(start) if start else frame)
+        start = max(0, start - frame.height)
+    return tuple(left)
 
 
 def _compacted(frames: _Frames, frame: pl.DataFrame) -> _Frames:

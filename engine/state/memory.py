@@ -38,10 +38,10 @@ from engine.state.waiting import MemoryRows
 class MemoryValues(ValueHandle):
     """One value per key, in a dict."""
 
-    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy) -> None:
+    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self._descriptor = descriptor
         self._values: dict[Key, Any] = {}
-        self._changes = KeyChanges(policy)
+        self._changes = KeyChanges(policy or LayerPolicy())
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """The values of those keys that have one."""
@@ -135,13 +135,13 @@ class MemoryBackend(StateBackend):
     def _empty(self, descriptor: StateDescriptor) -> _Handle:
         match descriptor.kind:
             case StateKind.RUNS:
-                return MemoryRuns(descriptor)
+                return MemoryRuns(descriptor, self._policy)
             case StateKind.TIMERS:
-                return MemoryTimers(descriptor)
+                return MemoryTimers(descriptor, self._policy)
             case StateKind.ROWS:
-                return MemoryRows(descriptor)
+                return MemoryRows(descriptor, self._policy)
             case StateKind.FRAMES:
-                return MemoryFrames(descriptor)
+                return MemoryFrames(descriptor, self._policy)
             case StateKind.HELD:
                 return MemoryHeld(descriptor)
             case _:
@@ -157,9 +157,10 @@ class MemoryBackend(StateBackend):
 
     def _frozen(self, name: str, increment: Increment) -> Frozen:
         descriptor, handle = self._states[name]
-        if isinstance(handle, MemoryValues) and not descriptor.is_broadcast:
-            return handle.freeze_increment(increment)
-        return handle.freeze()
+        # What is the same everywhere is small; what joins hold is laid out anew all the time.
+        if descriptor.is_broadcast or isinstance(handle, MemoryHeld):
+            return handle.freeze()
+        return handle.freeze_increment(increment)
 
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
         """Add the rows of a canonical table whose key groups are ours."""

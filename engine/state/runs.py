@@ -18,9 +18,18 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from engine.elements import KEY_GROUP, Micros
-from engine.state.contract import SLICE_END, FrozenState, StateDescriptor
+from engine.elements import KEY_GROUP, MIN_TIME, Micros
+from engine.state.changes import LayerPolicy
+from engine.state.contract import (
+    SLICE_END,
+    Frozen,
+    FrozenChanges,
+    FrozenState,
+    Increment,
+    StateDescriptor,
+)
 from engine.state.handles import Merge, RunsHandle
+from engine.state.row_changes import LogChanges
 from engine.state.schema import table_schema
 
 FAN_OUT = 8
@@ -33,8 +42,9 @@ _LARGE = 1_024
 class MemoryRuns(RunsHandle):
     """Runs in memory, by slice."""
 
-    def __init__(self, descriptor: StateDescriptor) -> None:
+    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self._descriptor = descriptor
+        self._changes = LogChanges(policy or LayerPolicy())
         self._columns = list(table_schema(descriptor))
         self._slices: dict[int, list[pl.DataFrame]] = {}
         self._ends: list[int] = []
@@ -58,6 +68,7 @@ class MemoryRuns(RunsHandle):
             runs = self._slices[end] = []
             insort(self._ends, end)
         runs.append(run)
+        self._changes.note(run, end)
         self._compact(runs)
 
     def _compact(self, runs: list[pl.DataFrame]) -> None:
@@ -78,6 +89,7 @@ class MemoryRuns(RunsHandle):
         ripe = bisect_right(self._ends, time)
         if ripe == 0:
             return None
+        self._changes.drop(time)
         ends, self._ends = self._ends[:ripe], self._ends[ripe:]
         runs = [run for end in ends for run in self._slices.pop(end)]
         return merged(runs, self.merge, self._descriptor, slices=len(ends))
@@ -109,14 +121,34 @@ class MemoryRuns(RunsHandle):
     def drop_until(self, time: int) -> None:
         """Forget the slices up to a time."""
         ripe = bisect_right(self._ends, time)
+        if ripe:
+            self._changes.drop(time)
         for end in self._ends[:ripe]:
             del self._slices[end]
         del self._ends[:ripe]
 
     def freeze(self) -> FrozenState:
         """References to all runs."""
-        runs = [run for end in self._ends for run in self._slices[end]]
-        return FrozenRuns(self._descriptor, runs, self.merge)
+        return FrozenRuns(self._descriptor, self._all(), self.merge)
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """References to the runs that have come, as they came: not as they were merged with old
+        ones.
+        """
+        changed = self._changes.freeze(increment, sum(run.height for run in self._all()))
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        runs = [piece.rows for piece in changed.pieces]
+        return FrozenChanges(
+            self._descriptor,
+            since=increment.base,
+            by=(),
+            rows=FrozenRuns(self._descriptor, runs, self.merge).tables,
+            dropped=None if changed.dropped == MIN_TIME else changed.dropped,
+        )
+
+    def _all(self) -> list[pl.DataFrame]:
+        return [run for end in self._ends for run in self._slices[end]]
 
 
 class FrozenRuns(FrozenState):

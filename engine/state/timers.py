@@ -12,7 +12,15 @@ from heapq import heapify, heappop, heappush
 import polars as pl
 
 from engine.elements import KEY_GROUP, Micros
-from engine.state.contract import TIME, FrozenState, StateDescriptor
+from engine.state.changes import LayerPolicy, SetChanges
+from engine.state.contract import (
+    TIME,
+    Frozen,
+    FrozenChanges,
+    FrozenState,
+    Increment,
+    StateDescriptor,
+)
 from engine.state.handles import Key, TimersHandle
 from engine.state.schema import table_schema
 
@@ -22,8 +30,9 @@ Timer = tuple[Micros, Key]
 class MemoryTimers(TimersHandle):
     """The timers of one subtask."""
 
-    def __init__(self, descriptor: StateDescriptor) -> None:
+    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self._descriptor = descriptor
+        self._changes: SetChanges[Timer] = SetChanges(policy or LayerPolicy())
         self._timers: set[Timer] = set()
         self._heap: list[Timer] = []
 
@@ -33,10 +42,16 @@ class MemoryTimers(TimersHandle):
         if timer not in self._timers:
             self._timers.add(timer)
             heappush(self._heap, timer)
+            if self._changes.tracks:
+                self._changes.note((timer,))
 
     def remove(self, time: Micros, key: Key) -> None:
         """Remove a timer, if it is there."""
-        self._timers.discard((time, key))
+        timer = time, key
+        if timer in self._timers:
+            self._timers.remove(timer)
+            if self._changes.tracks:
+                self._changes.note((timer,))
         # Timers that are always moved on before they fire must not fill the heap.
         if len(self._heap) > 64 and len(self._heap) > 4 * len(self._timers):
             self._heap = list(self._timers)
@@ -84,6 +99,21 @@ class MemoryTimers(TimersHandle):
     def freeze(self) -> FrozenState:
         """References to all timers."""
         return FrozenTimers(self._descriptor, self._timers.copy())
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """References to the timers that have come or gone."""
+        descriptor, changed = self._descriptor, self._changes.freeze(increment, len(self._timers))
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        added = changed & self._timers
+        gone = changed - added
+        return FrozenChanges(
+            descriptor,
+            since=increment.base,
+            by=(KEY_GROUP, *descriptor.keys, TIME),
+            rows=lambda: [timer_table(descriptor, added)],
+            removed=lambda: [timer_table(descriptor, gone)],
+        )
 
     def copy(self) -> Collection[Timer]:
         """All timers as they are now, in no order."""

@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.elements import EVENT_TIME, KEY_GROUP, Micros
-from engine.state.contract import FrozenState, StateDescriptor
+from engine.elements import EVENT_TIME, KEY_GROUP, MIN_TIME, Micros
+from engine.state.changes import LayerPolicy
+from engine.state.contract import Frozen, FrozenChanges, FrozenState, Increment, StateDescriptor
 from engine.state.handles import RowsHandle
+from engine.state.row_changes import LogChanges
 from engine.state.schema import table_schema
 
 _FEW = 1_024
@@ -52,6 +54,11 @@ class _Piece:
         """The rows that are still there."""
         return self.rows
 
+    @property
+    def height(self) -> int:
+        """How many are still there."""
+        return self.rows.height
+
 
 @dataclass(frozen=True, slots=True)
 class _Dealt(_Piece):
@@ -80,6 +87,11 @@ class _Dealt(_Piece):
         """The rows that are still there."""
         return self.rows[np.concatenate([self.behind, self.order[self.at :]])]
 
+    @property
+    def height(self) -> int:
+        """How many are still there."""
+        return len(self.behind) + len(self.order) - self.at
+
 
 def _piece(rows: pl.DataFrame) -> _Piece:
     times = rows.get_column(EVENT_TIME).to_numpy()
@@ -102,15 +114,18 @@ def with_columns(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 class MemoryRows(RowsHandle):
     """The waiting rows of one subtask, in the order of their arrival."""
 
-    def __init__(self, descriptor: StateDescriptor) -> None:
+    def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self._descriptor = descriptor
+        self._changes = LogChanges(policy or LayerPolicy())
         self._columns = list(table_schema(descriptor))
         self._pieces: list[_Piece] = []
 
     def append(self, rows: pl.DataFrame) -> None:
         """Add rows."""
         if not rows.is_empty():
-            self._pieces.append(_piece(with_columns(rows, self._columns)))
+            piece = _piece(with_columns(rows, self._columns))
+            self._pieces.append(piece)
+            self._changes.note(piece.rows, piece.last)
 
     def take(self, time: Micros) -> Sequence[pl.DataFrame]:
         """Remove the rows with event_time < time."""
@@ -126,6 +141,8 @@ class MemoryRows(RowsHandle):
                 taken += [rows] if rows.height else []
                 left.append(rest)
         self._pieces = left
+        if taken:
+            self._changes.drop(time - 1)
         return taken
 
     def take_before(self, time: Micros) -> pl.DataFrame | None:
@@ -140,6 +157,21 @@ class MemoryRows(RowsHandle):
         """References to all frames."""
         pieces = tuple(self._pieces)
         return FrozenRows(self._descriptor, lambda: [piece.left() for piece in pieces])
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """References to the frames that have come."""
+        changed = self._changes.freeze(increment, sum(piece.height for piece in self._pieces))
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        pieces = changed.pieces
+        frozen = FrozenRows(self._descriptor, lambda: [each.left(EVENT_TIME) for each in pieces])
+        return FrozenChanges(
+            self._descriptor,
+            since=increment.base,
+            by=(),
+            rows=frozen.tables,
+            dropped=None if changed.dropped == MIN_TIME else changed.dropped,
+        )
 
 
 class FrozenRows(FrozenState):

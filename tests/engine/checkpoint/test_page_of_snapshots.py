@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from engine.checkpoint.reading import open_snapshot
 from golden_snapshots import formats, snapshots
 
 PAGE = (Path(__file__).parents[3] / "docs" / "snapshots.md").read_text()
@@ -25,3 +29,16 @@ def test_the_blocks_read_a_savepoint(
     assert printed.startswith("every kind at ")
     assert re.search(r"priced orders value 6 \d+", printed)
     assert printed.endswith("slices of 6 users\n")
+
+
+def test_the_block_for_checkpoints_reads_layers() -> None:
+    folder = snapshots(formats()[-1])[-1]
+    page: dict[str, Any] = {"pl": pl}
+    exec(next(block for block in BLOCKS if "def place" in block), page)
+    opened = open_snapshot(str(folder))
+    states = [state for _, state in opened.states() if state.rows]
+    assert sum(state.is_layered for state in states) > 3
+    for state in states:
+        found = page["rows"](folder, state.to_json()).collect()
+        wanted = opened.collect(opened.scan(state))
+        assert_frame_equal(found, wanted, check_row_order=False)

@@ -1,0 +1,123 @@
+"""What has changed in states of rows: those that keys have in order, and those that come and go.
+
+    AppendChanges   rows behind those that a key has        windows that keep rows
+    LogChanges      rows that come, and go by their time    partial windows, waiting rows
+
+Cost     a reference to each frame that has come, as long as there is a checkpoint to build on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import polars as pl
+
+from engine.elements import MIN_TIME
+from engine.state.changes import Changes
+from engine.state.handles import Key
+
+
+@dataclass(slots=True)
+class Appended:
+    """What keys have got behind what they had, and which have lost all they had."""
+
+    starts: dict[Key, int] = field(default_factory=dict)
+    """Behind how many rows those of each key begin that have come since."""
+    removed: set[Key] = field(default_factory=set)
+    rows: int = 0
+
+
+class AppendChanges(Changes[Appended]):
+    """Of keys with rows in order, to which more are added."""
+
+    def note_appended(self, key: Key, before: int, rows: int) -> None:
+        """A key that had so many rows has got some more."""
+        self._open.starts.setdefault(key, before)
+        self._open.rows += rows
+        self._check()
+
+    def note_removed(self, key: Key) -> None:
+        """A key has lost all rows."""
+        self._open.removed.add(key)
+        self._open.starts[key] = 0
+
+    def _none(self) -> Appended:
+        return Appended()
+
+    def _size(self, noted: Appended) -> int:
+        return noted.rows + len(noted.removed)
+
+    def _union(self, noted: Sequence[Appended]) -> Appended:
+        found = Appended()
+        for each in noted:
+            found.removed |= each.removed
+            found.starts.update(dict.fromkeys(each.removed, 0))
+            for key, start in each.starts.items():
+                found.starts.setdefault(key, start)
+            found.rows += each.rows
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows that came together, without those whose time is `after` or less."""
+
+    rows: pl.DataFrame
+    last: int
+    """The greatest time in them."""
+    after: int = MIN_TIME
+
+    def left(self, time: str) -> pl.DataFrame:
+        """Those that are still there; `time`: the column."""
+        return self.rows if self.after == MIN_TIME else self.rows.filter(pl.col(time) > self.after)
+
+
+@dataclass(slots=True)
+class Logged:
+    """What has come, and up to which time all that was there has gone."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    dropped: int = MIN_TIME
+    rows: int = 0
+
+    def drop(self, time: int) -> None:
+        """All rows up to a time are gone."""
+        self.dropped = max(self.dropped, time)
+        self.pieces = [
+            replace(piece, after=max(piece.after, time))
+            for piece in self.pieces
+            if piece.last > time
+        ]
+        self.rows = sum(piece.rows.height for piece in self.pieces)
+
+
+class LogChanges(Changes[Logged]):
+    """Of rows that come, stay as they are, and go when their time has come."""
+
+    def note(self, rows: pl.DataFrame, last: int) -> None:
+        """Rows have come; `last`: the greatest time in them."""
+        if self._marks:
+            self._open.pieces.append(Piece(rows, last))
+            self._open.rows += rows.height
+            self._check()
+
+    def drop(self, time: int) -> None:
+        """All rows up to a time are gone."""
+        if self._marks:
+            self._open.drop(time)
+
+    def _none(self) -> Logged:
+        return Logged()
+
+    def _size(self, noted: Logged) -> int:
+        return noted.rows
+
+    def _union(self, noted: Sequence[Logged]) -> Logged:
+        found = Logged()
+        for each in noted:
+            if each.dropped != MIN_TIME:
+                found.drop(each.dropped)
+            found.pieces += each.pieces
+            found.rows += each.rows
+        return found
