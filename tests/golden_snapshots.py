@@ -14,7 +14,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -24,15 +23,17 @@ from engine.checkpoint.effects import SnapshotRequest
 from engine.checkpoint.folder import Folder
 from engine.checkpoint.manifest import FORMAT_VERSION, METADATA, Manifest, parse_manifest
 from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest
-from engine.checkpoint.stats import CheckpointLog
 from engine.checkpoint.storage import open_folder
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import plan_of
 from engine.state.changes import LayerPolicy
 from engine.state.contract import StateKind
-from engine.testing.attempt import Attempt, Completed
-from engine.testing.memory import MemoryStorage, OutputTables
+from engine.testing.attempt import Attempt
+from engine.testing.blueprint import drawn
+from engine.testing.memory import MemoryStorage
+from engine.testing.recorded import Recorded, Records
+from engine.testing.weather import Weather
+from engine.testing.world import World
 from fixtures.every_kind_job import TABLES, every_kind_job
 
 FOLDER = Path(__file__).parent / "fixtures" / "snapshots"
@@ -62,40 +63,40 @@ class Run:
 
     def __init__(self, parallelism: int = 1, snapshot: Path | None = None) -> None:
         """`snapshot`: where it goes on from."""
-        self.output = OutputTables()
-        self.storage = _Storage()
-        self.completed: list[Completed] = []
-        graph = every_kind_job(parallelism, self.output)
-        graph = replace(graph, state=replace(graph.state, layers=EAGER))
+        random = Random(SEED)
+        self.world = World(random, Weather(random), layers=EAGER)
+        self.storage = self.world.storage = _Storage()
+        self.world.records = Records(self.storage, self.world.weather)
+        self.output = self.world.output
+        job = drawn(every_kind_job, parallelism)
         restore: Mapping[TaskId, SubtaskRestore] = {}
         if snapshot is not None:
             manifest = load_manifest(str(snapshot))
-            check_restore(manifest, plan_of(graph)).raise_if_refused()
-            restore = assign(manifest, str(snapshot), plan_of(graph))
+            check_restore(manifest, job.plan).raise_if_refused()
+            restore = assign(manifest, str(snapshot), job.plan)
             # What it has staged was written by another process, and counts as written.
             self.output.committed = {name: [] for name in committables(manifest)}
-        self.attempt = Attempt(
-            graph,
-            "first" if snapshot is None else "second",
-            restore,
-            self.storage,
-            CheckpointLog(),
-            first_id=100 if snapshot else 1,
-            now=Micros(MIDDLE_US if snapshot else 0),
-            on_completed=self.completed.append,
-        )
-        self._random = Random(SEED)
+            self.world.now = Micros(MIDDLE_US)
+            self.world.records.next_id = 100
+        name = "first" if snapshot is None else "second"
+        self.attempt = Attempt(job, name, self.world, restore)
+
+    @property
+    def checkpoint(self) -> Recorded:
+        """The latest."""
+        return next(each for each in reversed(self.world.records.snapshots) if each.is_checkpoint)
 
     def until(self, reached: Callable[[], bool]) -> None:
         """Let the cluster work until something is so."""
+        random = self.world.random
         for _ in range(STEPS):
             if reached():
                 return
-            steps = self.attempt.steps(self._random)
-            if steps and self._random.random() > 0.05:
-                self._random.choice(steps).do()
+            steps = self.attempt.steps()
+            if steps and random.random() > 0.05:
+                random.choice(steps).do()
             else:
-                self.attempt.tick(self._random.randrange(50_000))
+                self.attempt.tick(random.randrange(50_000))
         raise AssertionError("the job does not get there")
 
     def rows(self, url: str) -> dict[str, int]:
@@ -128,16 +129,16 @@ def main() -> int:
         print(f"{target} is there: it must stay as it is", file=sys.stderr)
         return 1
     run = Run()
-    run.until(lambda: run.attempt.now > MIDDLE_US and len(run.completed) > 1)
+    run.until(lambda: run.world.now > MIDDLE_US)
     run.attempt.request(
         SnapshotRequest("0" * 32, SnapshotKind.SAVEPOINT, AfterBarrier.CONTINUE, "savepoints")
     )
     run.until(lambda: any(_savepoints(run.storage)))
     (savepoint,) = _savepoints(run.storage)
     rows = {"savepoint": run.rows(savepoint)}
-    before = len(run.completed)
-    run.until(lambda: len(run.completed) > before)
-    checkpoint = run.completed[-1].folder
+    before = run.checkpoint
+    run.until(lambda: run.checkpoint is not before)
+    checkpoint = run.checkpoint.folder
     rows[checkpoint.rpartition("/")[2]] = run.rows(checkpoint)
     _copy(run.storage, savepoint, checkpoint, target)
     (target / "rows.json").write_text(json.dumps(rows, indent=1) + "\n")
