@@ -25,7 +25,7 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ from engine.cluster.cluster_settings import EVERY_SECOND, Heartbeats, heartbeats
 from engine.cluster.control_server import serve_control
 from engine.cluster.deployment import Surroundings
 from engine.cluster.fleet import Fleet
+from engine.cluster.influx_reporter import InfluxReporter, InfluxSettings
 from engine.cluster.jobs import Jobs
 from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.service import JobManagerService
@@ -47,6 +48,8 @@ from engine.cluster.sweeping import sweep_sockets
 from engine.errors import ConfigError
 from engine.rest import tokens
 from engine.rest.app import create_app
+from engine.rest.model.metrics import Sample
+from engine.rest.render.samples import samples
 from engine.runtime.worker_lifeline import die_with_parent
 
 log = logging.getLogger(__name__)
@@ -75,6 +78,8 @@ class Options:
     leave_lost: bool = False
     snapshots: tuple[str, ...] = ()
     """Other folders in which clients may look at snapshots."""
+    influx: InfluxSettings | None = None
+    """Where metrics are reported to."""
     environment: Mapping[str, str] | None = None
     """Of an embedded cluster: variables of its processes, which print where this one does."""
 
@@ -100,7 +105,8 @@ class JobManager:
             options.environment,
             respawn=not options.leave_lost,
         )
-        service = JobManagerService(
+        self._reporter = None if options.influx is None else InfluxReporter(options.influx)
+        self._service = service = JobManagerService(
             options.savepoints,
             self._store,
             self._fleet,
@@ -108,6 +114,7 @@ class JobManager:
             self.jobs,
             self._resources,
             options.snapshots,
+            self._reporter,
         )
         app = create_app(service, options.token)
         config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
@@ -131,20 +138,29 @@ class JobManager:
         """Serve until someone asks to end."""
         await self._end_left_over()
         control = await serve_control(self._options.runtime, self._fleet)
-        watch = asyncio.create_task(self._fleet.watch())
+        tasks = [asyncio.create_task(self._fleet.watch())]
+        if self._reporter is not None:
+            tasks.append(asyncio.create_task(self._reporter.run(self._samples)))
         self.jobs.recover()
         for number in range(1, self._options.task_managers + 1):
             self._resources.want(f"tm-{number}")
         try:
             await self._server.serve([listener])
         finally:
-            watch.cancel()
+            for task in tasks:
+                task.cancel()
+            if self._reporter is not None:
+                self._reporter.close()
             self._fleet.close()
             await self._resources.close()
             control.close()
             await self._end_left_over()
             await self.jobs.sweep()
             self._store.close()
+
+    async def _samples(self) -> Iterable[Sample]:
+        cluster, jobs = await self._service.cluster(), await self._service.jobs()
+        return await asyncio.to_thread(samples, cluster, jobs)
 
     async def _end_left_over(self) -> None:
         """End every process that an engine in this home has started and not seen end; sweep up."""
@@ -278,6 +294,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             heartbeats_of(parse_settings(parsed.settings)),
             parsed.leave_lost,
             tuple(parsed.snapshots),
+            InfluxSettings.taken_from(os.environ),
         )
         with locked(home), listen(options.host, options.port) as listener:
             _publish(home, listener)

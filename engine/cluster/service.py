@@ -21,6 +21,7 @@ from engine.cluster.artifacts import Artifacts
 from engine.cluster.disposal import Disposals
 from engine.cluster.failure_log import SHOWN
 from engine.cluster.fleet import Fleet
+from engine.cluster.influx_reporter import InfluxReporter
 from engine.cluster.inspections import Inspections
 from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
@@ -65,6 +66,7 @@ class JobManagerService:
         jobs: Jobs,
         resources: LocalTaskManagers,
         snapshots: Sequence[str] = (),
+        reporter: InfluxReporter | None = None,
     ) -> None:
         """`savepoints`: the folder of those that are asked for without another.
 
@@ -77,6 +79,7 @@ class JobManagerService:
         self._artifacts = artifacts
         self._jobs = jobs
         self._resources = resources
+        self._reporter = reporter
         self._itself = psutil.Process()
         self._places = Places(self._configured, self._recorded)
         self._disposals = Disposals(jobs, self._places.place)
@@ -88,6 +91,8 @@ class JobManagerService:
     async def cluster(self) -> ClusterInfo:
         """Version and task managers."""
         attempts = self._jobs.by_attempt()
+        reporter = self._reporter
+        dropped = {} if reporter is None else {"reporterPointsDropped": reporter.buffer.dropped}
         states = sorted(self._fleet.task_managers.items())
         return ClusterInfo(
             version=VERSION,
@@ -98,6 +103,7 @@ class JobManagerService:
             metrics={
                 "Status.Process.CPU.Load": self._itself.cpu_percent() / 100,
                 "Status.Process.Memory.Resident": self._itself.memory_info().rss,
+                **dropped,
             },
         )
 
