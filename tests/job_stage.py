@@ -28,6 +28,7 @@ from engine.graph.jobgraph import TaskId
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan
 from engine.operators.sources.source import SplitState
 from engine.rest.model.jobs import JobStatus
+from engine.rest.model.operations import TriggerStatus
 from engine.runtime import control
 
 JOB, VERTEX = "ab" * 16, "cd" * 16
@@ -82,9 +83,11 @@ class PlayedPeer:
 class Stage:
     """A master, its store and fleet, and one played task manager."""
 
-    def __init__(self, home: Path, attempts: int = 9) -> None:
+    def __init__(self, home: Path, attempts: int = 9, timeout_ms: int = 60_000) -> None:
+        """`timeout_ms`: of snapshots."""
         self.home = home
         self.attempts = attempts
+        self.timeout_ms = timeout_ms
         self.store = Store(home / "engine.db")
         self.fleet = Fleet(self.store, lambda: self.master.on_slots())
         self.operations = Operations(self.store, lambda _job: self.master.cancel())
@@ -97,7 +100,8 @@ class Stage:
 
     def new_master(self) -> JobMaster:
         (row,) = self.store.jobs()
-        config = CheckpointConfig(str(self.home / "checkpoints"), interval_ms=None)
+        directory = str(self.home / "checkpoints")
+        config = CheckpointConfig(directory, interval_ms=None, timeout_ms=self.timeout_ms)
         around = Surroundings(self.store, self.fleet, self.home, self.home, 100)
         return JobMaster(
             row,
@@ -144,13 +148,36 @@ class Stage:
         attempt_id, slot = worker.hello.attempt_id, worker.hello.slot
         self.task_manager.say(control.WorkerExited(attempt_id, slot, 0, code))
 
-    def request(self, kind: SnapshotKind, then: AfterBarrier = AfterBarrier.CONTINUE) -> str:
-        what = What.CHECKPOINT if kind is SnapshotKind.CHECKPOINT else What.SAVEPOINT
-        if then is not AfterBarrier.CONTINUE:
-            what = What.STOP
+    def request(
+        self,
+        kind: SnapshotKind,
+        then: AfterBarrier = AfterBarrier.CONTINUE,
+        what: What | None = None,
+    ) -> str:
+        if what is None:
+            what = What.CHECKPOINT if kind is SnapshotKind.CHECKPOINT else What.SAVEPOINT
+            what = what if then is AfterBarrier.CONTINUE else What.STOP
         trigger, _ = self.operations.begin(what, JOB, None)
         self.master.request(SnapshotRequest(trigger, kind, then, str(self.home / "savepoints")))
         return trigger
+
+    def operation(self, trigger: str) -> TriggerStatus:
+        """Where a request stands, as its client sees it."""
+        return self.operations.status(trigger, "operation", JOB)
+
+    async def failure(self, trigger: str) -> str:
+        """Why a request came to nothing."""
+        await until(lambda: self.operation(trigger).done)
+        return str(self.operation(trigger).failure)
+
+    async def finish(self, workers: list[PlayedPeer]) -> None:
+        """Every subtask has committed what is complete, and ends."""
+        await until(lambda: bool(workers[0].of(control.Completed)))
+        for worker in workers:
+            worker.say(control.TaskFinished(VERTEX, worker.hello.slot))
+        for worker in workers:
+            self.gone(worker, code=0)
+        await until(lambda: self.status is JobStatus.FINISHED)
 
 
 async def until(so: Callable[[], bool]) -> None:
@@ -160,9 +187,9 @@ async def until(so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-def acknowledge(workers: list[PlayedPeer]) -> int:
-    """Every subtask has stored its part of the snapshot that was triggered last."""
-    checkpoint_id = workers[0].of(control.Trigger)[-1].checkpoint_id
+def acknowledge(workers: list[PlayedPeer], checkpoint_id: int | None = None) -> int:
+    """Every subtask has stored its part of a snapshot: if not said, the one triggered last."""
+    checkpoint_id = checkpoint_id or workers[0].of(control.Trigger)[-1].checkpoint_id
     for worker in workers:
         slot = worker.hello.slot
         splits = {f"split-{slot}": SplitState(position=10 * checkpoint_id + slot)}

@@ -156,7 +156,9 @@ class Coordinator:
         """A subtask could not write its part."""
         pending = self._pending.get(checkpoint_id)
         if pending is not None and not pending.writing:
-            self._abort(pending, FailureReason.DECLINED, f"subtask {task}: {message}", now_ms)
+            self._abort(
+                pending, FailureReason.DECLINED, f"{pending.name_of(task)}: {message}", now_ms
+            )
             self._begin_next(now_ms)
 
     def manifest_written(self, checkpoint_id: int, now_ms: int) -> None:

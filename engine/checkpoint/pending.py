@@ -25,6 +25,7 @@ from engine.checkpoint.stats import (
 from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan, VertexPlan
+from engine.graph.tasks import tasks_of
 from engine.version import VERSION
 
 
@@ -72,14 +73,14 @@ class PendingSnapshot:
         """Whether every subtask has acknowledged."""
         return len(self._acks) == sum(vertex.parallelism for vertex in self.plan.vertices)
 
+    def name_of(self, task: TaskId) -> str:
+        """What people call a subtask."""
+        names = {vertex.id: vertex.name for vertex in self.plan.vertices}
+        return f"{names.get(task.vertex, task.vertex)} {task.subtask}"
+
     def missing(self) -> list[str]:
         """Names of subtasks that have not acknowledged, for people."""
-        return [
-            f"{vertex.name} {subtask}"
-            for vertex in self.plan.vertices
-            for subtask in range(vertex.parallelism)
-            if TaskId(vertex.id, subtask) not in self._acks
-        ]
+        return [self.name_of(task) for task in tasks_of(self.plan) if task not in self._acks]
 
     def ack(self, snapshot: SubtaskSnapshot, now_ms: int) -> Ack:
         """Take the acknowledgement of one subtask."""

@@ -126,7 +126,7 @@ class JobSnapshots:
     def _lose_patience(self, trigger_id: str, waited_s: float) -> None:
         request = self._waiting.pop(trigger_id, None)
         if request is not None:
-            detail = f"it did not within {waited_s:g} s; ask again when it does"
+            detail = f"waited {waited_s:g} s for it; ask again when it runs"
             self._refuse(request, FailureReason.NOT_RUNNING, detail)
 
     async def end(self, reason: FailureReason) -> None:

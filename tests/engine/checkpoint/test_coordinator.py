@@ -132,7 +132,7 @@ def test_a_declined_checkpoint_is_aborted_with_the_reason() -> None:
     assert kinds(job.effects()) == [NotifyAborted, DiscardFolder]
     failed = job.log.history().latest_failed
     assert failed is not None
-    assert str(failed.failure).endswith("could not write its part: subtask b/0: the disk is full")
+    assert str(failed.failure).endswith("could not write its part: sum 0: the disk is full")
 
 
 def test_a_decline_of_an_ended_checkpoint_changes_nothing() -> None:
