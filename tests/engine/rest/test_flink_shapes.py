@@ -38,15 +38,3 @@ def test_the_captured_request_is_the_one_that_is_compared(name: str) -> None:
 async def test_both_prefixes_give_the_same(http: httpx.AsyncClient, job: str) -> None:
     bare, versioned = await http.get("/jobs"), await http.get("/v1/jobs")
     assert bare.json() == versioned.json() == {"jobs": [{"id": job, "status": "RUNNING"}]}
-
-
-async def test_flinks_command_line_finds_all_it_needs(http: httpx.AsyncClient, job: str) -> None:
-    # Even on a GET the command line sends a body, to /v1.
-    answer = await http.request("GET", "/v1/jobs/overview", json={})
-    listed = answer.json()["jobs"][0]
-    for field in ("start-time", "end-time", "duration", "last-modification", "pending-operators"):
-        assert isinstance(listed[field], int)
-    assert listed["jid"] == job
-    assert listed["name"] == "flights"
-    assert listed["state"] == "RUNNING"
-    assert listed["tasks"]["total"] == 4
