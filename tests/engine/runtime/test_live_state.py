@@ -15,7 +15,7 @@ PARALLELISM = 2
 @pytest.fixture(scope="module")
 def running() -> list[Task]:
     run = Run(PARALLELISM)
-    run.until(lambda: run.attempt.now > MIDDLE_US)
+    run.until(lambda: run.world.now > MIDDLE_US)
     return list(run.attempt.tasks.values())
 
 
