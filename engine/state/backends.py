@@ -57,4 +57,4 @@ class StateSettings:
         from engine.state.rocks import RocksBackend  # a job in memory need not load RocksDB
 
         folder = None if self.folder is None else Path(self.folder)
-        return RocksBackend(key_groups, folder, self.budget)
+        return RocksBackend(key_groups, folder, self.budget, self.layers)

@@ -23,6 +23,9 @@ from engine.state.handles import Key
 
 N = TypeVar("N")
 
+NOTED_BYTES = 128
+"""Of a key or an address that is noted, and of its place in a set or dict."""
+
 _MARKS = 16
 """So many checkpoints may be under way, or have failed, since the one to build on."""
 
@@ -38,6 +41,8 @@ class LayerPolicy:
     max_share: float = 0.5
     """Of the rows of a state: when more has changed, or twice as much in all layers together, a
     whole table costs less to read, and not much more to write."""
+    max_bytes: int = 2**62
+    """What is noted may take so much memory."""
 
 
 @dataclass(slots=True)
@@ -60,6 +65,7 @@ class Changes(ABC, Generic[N]):
         self._open = self._none()
         self._room = 0.0
         """So much may be noted until the next freeze, before a whole one is better."""
+        self._room_bytes = policy.max_bytes
 
     @property
     def tracks(self) -> bool:
@@ -79,8 +85,9 @@ class Changes(ABC, Generic[N]):
             mark.layers, mark.rows = base.layers + (size > 0), base.rows + size
             mark.base_rows = base.base_rows
         self._push(mark)
-        noted = sum(self._size(mark.noted) for mark in self._marks[1:])
-        self._room = rows * self._policy.max_share - noted
+        noted = [mark.noted for mark in self._marks[1:]]
+        self._room = rows * self._policy.max_share - sum(map(self._size, noted))
+        self._room_bytes = self._policy.max_bytes - sum(map(self._bytes, noted))
         return changed
 
     def _push(self, mark: _Mark[N]) -> None:
@@ -109,7 +116,7 @@ class Changes(ABC, Generic[N]):
 
     def _check(self) -> None:
         """Forget everything when there is more than is worth to be remembered."""
-        if self._size(self._open) > self._room:
+        if self._size(self._open) > self._room or self._bytes(self._open) > self._room_bytes:
             self._forget()
 
     def _forget(self) -> None:
@@ -121,6 +128,10 @@ class Changes(ABC, Generic[N]):
 
     @abstractmethod
     def _size(self, noted: N) -> int: ...
+
+    @abstractmethod
+    def _bytes(self, noted: N) -> int:
+        """The memory that it takes, roughly."""
 
     @abstractmethod
     def _union(self, noted: Sequence[N]) -> N:
@@ -144,6 +155,9 @@ class SetChanges(Changes[set[K]]):
 
     def _size(self, noted: set[K]) -> int:
         return len(noted)
+
+    def _bytes(self, noted: set[K]) -> int:
+        return len(noted) * NOTED_BYTES
 
     def _union(self, noted: Sequence[set[K]]) -> set[K]:
         return set().union(*noted)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from engine.elements import MIN_TIME
-from engine.state.changes import Changes
+from engine.state.changes import NOTED_BYTES, Changes
 from engine.state.handles import Key
 
 
@@ -48,6 +48,9 @@ class AppendChanges(Changes[Appended]):
     def _size(self, noted: Appended) -> int:
         return noted.rows + len(noted.removed)
 
+    def _bytes(self, noted: Appended) -> int:
+        return (len(noted.starts) + len(noted.removed)) * NOTED_BYTES
+
     def _union(self, noted: Sequence[Appended]) -> Appended:
         found = Appended()
         for each in noted:
@@ -68,6 +71,11 @@ class Piece:
     """The greatest time in them."""
     after: int = MIN_TIME
 
+    @property
+    def size_bytes(self) -> int:
+        """In memory."""
+        return int(self.rows.estimated_size())
+
     def left(self, time: str) -> pl.DataFrame:
         """Those that are still there; `time`: the column."""
         return self.rows if self.after == MIN_TIME else self.rows.filter(pl.col(time) > self.after)
@@ -80,6 +88,13 @@ class Logged:
     pieces: list[Piece] = field(default_factory=list)
     dropped: int = MIN_TIME
     rows: int = 0
+    size_bytes: int = 0
+
+    def add(self, piece: Piece) -> None:
+        """Rows have come."""
+        self.pieces.append(piece)
+        self.rows += piece.rows.height
+        self.size_bytes += piece.size_bytes
 
     def drop(self, time: int) -> None:
         """All rows up to a time are gone."""
@@ -90,6 +105,7 @@ class Logged:
             if piece.last > time
         ]
         self.rows = sum(piece.rows.height for piece in self.pieces)
+        self.size_bytes = sum(piece.size_bytes for piece in self.pieces)
 
 
 class LogChanges(Changes[Logged]):
@@ -98,8 +114,7 @@ class LogChanges(Changes[Logged]):
     def note(self, rows: pl.DataFrame, last: int) -> None:
         """Rows have come; `last`: the greatest time in them."""
         if self._marks:
-            self._open.pieces.append(Piece(rows, last))
-            self._open.rows += rows.height
+            self._open.add(Piece(rows, last))
             self._check()
 
     def drop(self, time: int) -> None:
@@ -113,11 +128,14 @@ class LogChanges(Changes[Logged]):
     def _size(self, noted: Logged) -> int:
         return noted.rows
 
+    def _bytes(self, noted: Logged) -> int:
+        return noted.size_bytes
+
     def _union(self, noted: Sequence[Logged]) -> Logged:
         found = Logged()
         for each in noted:
             if each.dropped != MIN_TIME:
                 found.drop(each.dropped)
-            found.pieces += each.pieces
-            found.rows += each.rows
+            for piece in each.pieces:
+                found.add(piece)
         return found

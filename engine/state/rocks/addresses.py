@@ -11,7 +11,8 @@ Cost     a key takes about a microsecond; of a table, a fifth of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ import polars as pl
 from engine.elements import KEY_GROUP
 from engine.errors import InternalError
 from engine.state.handles import Key
-from engine.state.rocks.fixed import code_of, fixed_bytes, number_of, numbers_of
+from engine.state.rocks.fixed import code_of, fixed_bytes, number_of, numbers_of, object_of
 
 MANY = 500
 """So many keys are worth the millisecond that it takes to make columns of them."""
 
 _HALF = 2**63
-_END = b"\0\0"
+_NUL, _ESCAPED, _END = b"\0", b"\0\xff", b"\0\0"
 
 
 class Addresses:
@@ -34,15 +35,14 @@ class Addresses:
 
     def __init__(self, prefix: bytes, keys: Mapping[str, pl.DataType]) -> None:
         self._prefix = prefix
-        self._names = list(keys)
         self._schema = {KEY_GROUP: pl.UInt16(), **keys}
-        self._columns = [ordering(dtype) for dtype in keys.values()]
+        self._columns = {name: ordering(dtype) for name, dtype in keys.items()}
 
     def of(self, key: Key) -> bytes:
         """The address of one key."""
         address: bytes = self._prefix + key[0].to_bytes(2, "big")
-        for column, value in zip(self._columns, key[1:], strict=True):
-            address += column(value)
+        for column, value in zip(self._columns.values(), key[1:], strict=True):
+            address += column.raw(value)
         return address
 
     def of_many(self, keys: Sequence[Key]) -> list[bytes]:
@@ -54,31 +54,97 @@ class Addresses:
         return self.of_rows(table).to_list()
 
     def of_rows(self, table: pl.DataFrame) -> pl.Series:
-        """The address of each row of a canonical table, as bytes; tables are in their order."""
+        """The address of each row of a canonical table, as bytes."""
         groups = fixed_bytes(table.get_column(KEY_GROUP).to_numpy().astype(">u2"))
         address = pl.lit(self._prefix) + pl.lit(groups)
-        for name in self._names:
-            address = address + pl.lit(_ordered_bytes(table.get_column(name)))
+        for name, column in self._columns.items():
+            address = address + pl.lit(column.raw_column(table.get_column(name)))
         return table.select(address.alias("address")).to_series()
 
+    def key_at(self, address: bytes) -> Key:
+        """The key that has an address."""
+        at = len(self._prefix)
+        key: list[Any] = [group_of(address, at)]
+        at += 2
+        for column in self._columns.values():
+            value, at = column.value_at(address, at)
+            key.append(value)
+        return tuple(key)
 
-def ordering(dtype: pl.DataType) -> Callable[[Any], bytes]:
-    """How values of a key or a map key become bytes that compare as the values do.
+
+class Ordering(ABC):
+    """How values of a key or a map key become bytes that compare as the values do."""
+
+    @abstractmethod
+    def raw(self, value: Any) -> bytes:
+        """The bytes of a value."""
+
+    @abstractmethod
+    def raw_column(self, column: pl.Series) -> pl.Series:
+        """The bytes of each value of a column."""
+
+    @abstractmethod
+    def value_at(self, address: bytes, at: int) -> tuple[Any, int]:
+        """The value whose bytes begin somewhere, and where they end."""
+
+
+def ordering(dtype: pl.DataType) -> Ordering:
+    """The way that fits a type.
 
     >>> text, number = ordering(pl.String()), ordering(pl.Int64())
-    >>> text("a") < text("ab") < text("b"), number(-5) < number(3) < number(2**62)
-    (True, True)
+    >>> text.raw("a") < text.raw("ab") < text.raw("b")
+    True
+    >>> number.raw(-5) < number.raw(3) < number.raw(2**62)
+    True
     """
-    if dtype == pl.String:
-        return lambda text: _ended(text.encode())
-    if dtype == pl.Binary:
-        return _ended
+    if dtype in (pl.String, pl.Binary):
+        return _Texts(dtype)
     if dtype.is_float() or code_of(dtype) is None:
         msg = f"keys of a state cannot be put in order: their type is {dtype}"
         raise InternalError(msg)
-    number = number_of(dtype)
-    half = 0 if dtype == pl.UInt64 else _HALF
-    return lambda value: (number(value) + half).to_bytes(8, "big")
+    return _Numbers(dtype)
+
+
+class _Numbers(Ordering):
+    def __init__(self, dtype: pl.DataType) -> None:
+        self._number = number_of(dtype)
+        self._object = object_of(dtype)
+        self._half = 0 if dtype == pl.UInt64 else _HALF
+
+    def raw(self, value: Any) -> bytes:
+        raw: bytes = (self._number(value) + self._half).to_bytes(8, "big")
+        return raw
+
+    def raw_column(self, column: pl.Series) -> pl.Series:
+        numbers = numbers_of(column)
+        if self._half:
+            numbers = numbers.astype(np.int64).view(np.uint64) ^ np.uint64(_HALF)
+        return fixed_bytes(numbers.astype(">u8"))
+
+    def value_at(self, address: bytes, at: int) -> tuple[Any, int]:
+        number = int.from_bytes(address[at : at + 8], "big") - self._half
+        return self._object(number), at + 8
+
+
+class _Texts(Ordering):
+    def __init__(self, dtype: pl.DataType) -> None:
+        self._is_bytes = dtype == pl.Binary
+
+    def raw(self, value: Any) -> bytes:
+        raw: bytes = value if self._is_bytes else value.encode()
+        return raw.replace(_NUL, _ESCAPED) + _END
+
+    def raw_column(self, column: pl.Series) -> pl.Series:
+        raw = column.cast(pl.Binary)
+        if raw.bin.contains(_NUL).any():
+            return pl.Series(list(map(self.raw, column)), dtype=pl.Binary)
+        return raw.to_frame().select(pl.first() + pl.lit(_END)).to_series()
+
+    def value_at(self, address: bytes, at: int) -> tuple[Any, int]:
+        # No text has two zeros in a row: each is followed by 255.
+        end = address.index(_END, at)
+        raw = address[at:end].replace(_ESCAPED, _NUL)
+        return (raw if self._is_bytes else raw.decode()), end + len(_END)
 
 
 def ordered(number: int) -> bytes:
@@ -93,21 +159,3 @@ def ordered(number: int) -> bytes:
 def group_of(address: bytes, at: int) -> int:
     """The key group of a key whose bytes begin somewhere in an address."""
     return int.from_bytes(address[at : at + 2], "big")
-
-
-def _ended(raw: bytes) -> bytes:
-    return raw.replace(b"\0", b"\0\xff") + _END
-
-
-def _ordered_bytes(column: pl.Series) -> pl.Series:
-    """What `ordering` gives for each value of a column."""
-    dtype = column.dtype
-    if dtype in (pl.String, pl.Binary):
-        raw = column.cast(pl.Binary)
-        if raw.bin.contains(b"\0").any():
-            return pl.Series([_ended(value) for value in raw], dtype=pl.Binary)
-        return raw.to_frame().select(pl.first() + pl.lit(_END)).to_series()
-    numbers = numbers_of(column)
-    if dtype != pl.UInt64:
-        numbers = numbers.astype(np.int64).view(np.uint64) ^ np.uint64(_HALF)
-    return fixed_bytes(numbers.astype(">u8"))

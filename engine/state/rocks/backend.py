@@ -10,20 +10,29 @@
 Guarantee  canonical tables are those of the memory backend: a job may change its backend at any
            restore. The folder holds nothing that must survive: it dies with its process.
 Cost     memory stays within the budget of `budget.py`. Freezing takes a view of the database and
-         references to what is in memory: no row is read or written for it. A snapshot is full.
-         What joins hold is in memory.
+         references to what is in memory: no row is read or written for it. What joins hold is in
+         memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
-from engine.state.contract import FrozenState, StateBackend, StateDescriptor, StateKind
+from engine.state.changes import LayerPolicy
+from engine.state.contract import (
+    Frozen,
+    FrozenState,
+    Increment,
+    StateBackend,
+    StateDescriptor,
+    StateKind,
+)
 from engine.state.held import MemoryHeld
 from engine.state.memory import check_described_once, owned_rows
 from engine.state.rocks.frames import RocksFrames
@@ -43,14 +52,21 @@ class RocksBackend(StateBackend):
     """All states of one operator subtask."""
 
     def __init__(
-        self, key_groups: KeyGroupRange, folder: Path | None = None, budget: Budget | None = None
+        self,
+        key_groups: KeyGroupRange,
+        folder: Path | None = None,
+        budget: Budget | None = None,
+        policy: LayerPolicy | None = None,
     ) -> None:
         """`folder`: where its own folder is made; the system's folder for temporary files.
+        `policy`: when its checkpoints are layers on earlier ones.
 
         Raises ConfigError, StateError.
         """
         self.key_groups = key_groups
         self._budget = Budget() if budget is None else budget
+        policy = LayerPolicy() if policy is None else policy
+        self._layers = replace(policy, max_bytes=self._budget.columns_bytes)
         self._memory = ColumnMemory(self._budget.columns_bytes)
         self._store = Store(folder, self._budget)
         self._states: dict[str, _Handle] = {}
@@ -72,7 +88,7 @@ class RocksBackend(StateBackend):
     def _new(self, descriptor: StateDescriptor) -> _Handle:
         prefix = len(self._states).to_bytes(2, "big")
         groups = self.key_groups.lo, self.key_groups.hi
-        place = Place(prefix, self._store, self._memory, self._budget, groups)
+        place = Place(prefix, self._store, self._memory, self._budget, groups, self._layers)
         match descriptor.kind:
             case StateKind.RUNS:
                 return RocksRuns(descriptor, place)
@@ -92,6 +108,15 @@ class RocksBackend(StateBackend):
     def freeze(self) -> Sequence[FrozenState]:
         """References to what is in memory, and views of the database."""
         return [self._states[name].freeze() for name in sorted(self._states)]
+
+    def freeze_increment(self, increment: Increment) -> Sequence[Frozen]:
+        """The same, of large states only what has changed."""
+        return [self._frozen(self._states[name], increment) for name in sorted(self._states)]
+
+    def _frozen(self, handle: _Handle, increment: Increment) -> Frozen:
+        if isinstance(handle, RocksValues) and not handle.descriptor.is_broadcast:
+            return handle.freeze_increment(increment)
+        return handle.freeze()
 
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
         """Add the rows of a canonical table whose key groups are ours."""

@@ -84,6 +84,8 @@ def object_of(dtype: pl.DataType) -> Callable[[Any], Any]:
             return lambda number: date.fromordinal(number + _DAY_ZERO)
         case pl.Time():
             return lambda number: (_EPOCH + timedelta(microseconds=number // 1_000)).time()
+        case pl.Boolean():
+            return bool
     return lambda number: number
 
 

@@ -11,18 +11,22 @@ Cost     a large map costs a read per map key that a batch asks for, and a write
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
+from functools import partial
+from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import polars as pl
 from rocksdict import WriteBatch
 
-from engine.state.contract import MAP_KEY, FrozenState, StateDescriptor
+from engine.state.changes import SetChanges
+from engine.state.contract import MAP_KEY, Frozen, FrozenState, Increment, StateDescriptor
 from engine.state.handles import DELETED, Key
 from engine.state.rocks.addresses import ordering
+from engine.state.rocks.changed import ChangedKeys, Counted
 from engine.state.rocks.entries import PickledEntries, pickled, unpickled
-from engine.state.rocks.parts import PartedState
+from engine.state.rocks.parts import PartedState, in_parts
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import Store, View
 from engine.state.rocks.values import RocksValues
@@ -111,7 +115,8 @@ class RocksMaps(RocksValues):
     def __init__(self, descriptor: StateDescriptor, place: Place) -> None:
         super().__init__(descriptor, place)
         self._inline = max(1, min(_INLINE, place.budget.block_bytes // _ENTRY_BYTES))
-        self._ordered = ordering(descriptor.values[MAP_KEY])
+        self._ordered = ordering(descriptor.values[MAP_KEY]).raw
+        self._keys: SetChanges[bytes] = SetChanges(place.layers)
         self._known: dict[Key, bool] = {}
         """Whether keys of the last read are large: what a turn writes it has read before."""
 
@@ -136,6 +141,8 @@ class RocksMaps(RocksValues):
         for key, held in values.items():
             self._put(key, held, batch)
         self._store.write(batch)
+        self._count.written += len(values)
+        self._keys.note(self._addresses.of_many(list(values)))
 
     def _put(self, key: Key, held: Any, batch: WriteBatch) -> None:
         address = self._addresses.of(key)
@@ -182,35 +189,46 @@ class RocksMaps(RocksValues):
 
     def freeze(self) -> FrozenState:
         """A view of the database."""
-        view = self._store.view()
-        return FrozenRocksMaps(self.descriptor, view, self._prefix, self._part_bytes)
+        view, counted = self._store.view(), self._count.counting()
+        return FrozenRocksMaps(self.descriptor, view, self._prefix, counted, self._part_bytes)
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """The same, or a view of the database and the addresses of maps that were written."""
+        noted = self._keys.freeze(increment, self._count.rows)
+        if noted is None:
+            return self.freeze().as_base(self._keys.tracks)
+        read = partial(self._whole, self._store.view(), noted)
+        return ChangedKeys(self.descriptor, self._addresses, read).frozen(increment)
+
+    def _whole(
+        self, view: View, noted: Collection[bytes]
+    ) -> tuple[Collection[bytes], Iterator[pl.DataFrame]]:
+        """The keys of maps that were written, and all of these maps."""
+        stored = chain.from_iterable(map(view.items, sorted(noted)))
+        return noted, _tables(self.descriptor, stored, self._part_bytes)
 
 
 class FrozenRocksMaps(PartedState):
     """One map state as it was at a barrier."""
 
     def __init__(
-        self, descriptor: StateDescriptor, view: View, prefix: bytes, part_bytes: int
+        self,
+        descriptor: StateDescriptor,
+        view: View,
+        prefix: bytes,
+        counted: Counted,
+        part_bytes: int,
     ) -> None:
         self.descriptor = descriptor
         self._view = view
         self._prefix = prefix
-        self._part_bytes = part_bytes // PickledEntries.growth
+        self._counted = counted
+        self._part_bytes = part_bytes
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """The canonical table in parts, which are in its order; a large map may be cut."""
-        held: list[tuple[Key, Mapping[Any, Any]]] = []
-        size_bytes = 0
-        for found in _walk(self._view.items(self._prefix)):
-            if isinstance(found.held, _Entry):
-                held.append((found.key, {found.held.at: found.held.item}))
-            elif found.held is not None:
-                held.append((found.key, found.held))
-            size_bytes += found.size_bytes
-            if size_bytes > self._part_bytes:
-                yield table_of(self.descriptor, held)
-                held, size_bytes = [], 0
-        yield table_of(self.descriptor, held)
+        stored = self._view.items(self._prefix)
+        return self._counted.through(_tables(self.descriptor, stored, self._part_bytes))
 
 
 class _Entry(NamedTuple):
@@ -230,6 +248,13 @@ class _Stored(NamedTuple):
     """All of a small map; or None, and after it the entries of a large one."""
     size_bytes: int
 
+    @property
+    def entries(self) -> Mapping[Any, Any]:
+        """Some entries of the map of the key."""
+        if isinstance(self.held, _Entry):
+            return {self.held.at: self.held.item}
+        return {} if self.held is None else self.held
+
 
 def _walk(stored: Iterable[tuple[bytes, bytes]]) -> Iterator[_Stored]:
     large: bytes | None = None
@@ -241,3 +266,12 @@ def _walk(stored: Iterable[tuple[bytes, bytes]]) -> Iterator[_Stored]:
         base, (key, held) = address, unpickled(raw)
         large = address + _ENTRY if held is None else None
         yield _Stored(base, key, held, len(raw))
+
+
+def _tables(
+    descriptor: StateDescriptor, stored: Iterable[tuple[bytes, bytes]], part_bytes: int
+) -> Iterator[pl.DataFrame]:
+    """Canonical tables of what is stored."""
+    limit = part_bytes // PickledEntries.growth
+    for part in in_parts(_walk(stored), attrgetter("size_bytes"), limit):
+        yield table_of(descriptor, ((each.key, each.entries) for each in part))

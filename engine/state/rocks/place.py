@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.state.budget import Budget
+from engine.state.changes import LayerPolicy
 from engine.state.rocks.memory import ColumnMemory
 from engine.state.rocks.store import Store
 
@@ -20,3 +21,5 @@ class Place:
     budget: Budget
     groups: tuple[int, int]
     """Key groups [lo, hi) of the subtask."""
+    layers: LayerPolicy
+    """When checkpoints build on earlier ones."""

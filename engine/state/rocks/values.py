@@ -9,20 +9,22 @@ Cost     a batch is one multi-get with sorted addresses and one WriteBatch. A li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice, repeat
 from typing import Any
 
 import polars as pl
 from rocksdict import WriteBatch
 
-from engine.state.contract import FrozenState, StateDescriptor, StateKind
+from engine.state.contract import Frozen, FrozenState, Increment, StateDescriptor, StateKind
 from engine.state.handles import DELETED, Agenda, Key, ValueHandle
 from engine.state.rocks.addresses import MANY, Addresses
 from engine.state.rocks.agenda import RocksAgenda
+from engine.state.rocks.changed import ChangedKeys, Counted, RowCount, Written, WrittenChanges
 from engine.state.rocks.entries import Entries, PackedEntries, entries_of
-from engine.state.rocks.parts import PartedState
+from engine.state.rocks.parts import PartedState, in_parts
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import Scan
 from engine.state.tables import continued, items_of, table_of
@@ -44,6 +46,8 @@ class RocksValues(ValueHandle):
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
         self._addresses = Addresses(place.prefix, descriptor.keys)
+        self._changes = WrittenChanges(place.layers)
+        self._count = RowCount()
         self._entries = entries_of(descriptor)
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
@@ -53,14 +57,18 @@ class RocksValues(ValueHandle):
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """One WriteBatch."""
-        batch = WriteBatch(raw_mode=True)
         kept = {key: item for key, item in values.items() if item is not DELETED}
-        for address, entry in self._stored(kept):
+        stored = list(self._stored(kept))
+        gone = [] if len(kept) == len(values) else [key for key in values if key not in kept]
+        removed = self._addresses.of_many(gone)
+        batch = WriteBatch(raw_mode=True)
+        for address, entry in stored:
             batch.put(address, entry)
-        if len(kept) < len(values):
-            for address in self._addresses.of_many([key for key in values if key not in kept]):
-                batch.delete(address)
+        for address in removed:
+            batch.delete(address)
         self._store.write(batch)
+        self._count.written += len(values)
+        self._changes.note(chain(stored, zip(removed, repeat(None))))
 
     def _stored(self, items: Mapping[Key, Any]) -> Iterable[tuple[bytes, bytes]]:
         """The address and the entry of each key."""
@@ -107,24 +115,49 @@ class RocksValues(ValueHandle):
             for address, entry in self._packed(rows, entries):
                 batch.put(address, entry)
             self._store.write(batch)
+            self._count.written += rows.height
 
     def freeze(self) -> FrozenState:
         """A scan of the database."""
-        scan = self._store.scan(self._prefix)
-        return FrozenRocksValues(self.descriptor, scan, self._entries, self._part_bytes)
+        scan, counted = self._store.scan(self._prefix), self._count.counting()
+        return FrozenRocksValues(self.descriptor, scan, self._entries, counted, self._part_bytes)
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """The same, or references to the entries that were written."""
+        written = self._changes.freeze(increment, self._count.rows)
+        if written is None:
+            return self.freeze().as_base(self._changes.tracks)
+        read = partial(self._latest, written)
+        return ChangedKeys(self.descriptor, self._addresses, read).frozen(increment)
+
+    def _latest(self, noted: Iterable[Written]) -> tuple[Collection[bytes], Iterator[pl.DataFrame]]:
+        """The keys that were written, and what they have."""
+        latest: dict[bytes, bytes | None] = {}
+        for written in noted:
+            latest.update(written.entries)
+        entries = (entry for _, entry in sorted(latest.items()) if entry is not None)
+        parts = in_parts(entries, len, self._part_bytes // self._entries.growth)
+        return latest.keys(), map(self._entries.table, parts)
 
 
 class FrozenRocksValues(PartedState):
     """One state as it was at a barrier."""
 
     def __init__(
-        self, descriptor: StateDescriptor, scan: Scan, entries: Entries, part_bytes: int
+        self,
+        descriptor: StateDescriptor,
+        scan: Scan,
+        entries: Entries,
+        counted: Counted,
+        part_bytes: int,
     ) -> None:
         self.descriptor = descriptor
         self._scan = scan
         self._entries = entries
+        self._counted = counted
         self._part_bytes = part_bytes // entries.growth
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """The canonical table in parts, which are in its order."""
-        return map(self._entries.table, self._scan.parts(self._part_bytes))
+        parts = self._scan.parts(self._part_bytes)
+        return self._counted.through(map(self._entries.table, parts))

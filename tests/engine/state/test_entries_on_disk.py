@@ -84,6 +84,7 @@ def test_addresses_are_in_the_order_of_the_canonical_table(table):
     by_columns = addresses.of_rows(table).to_list()
     assert by_columns == [addresses.of(key) for key, _ in items_of(STATE, table)]
     assert by_columns == sorted(set(by_columns))
+    assert list(map(addresses.key_at, by_columns)) == [key for key, _ in items_of(STATE, table)]
 
 
 def test_many_keys_are_read_and_written_as_few_are(tmp_path):

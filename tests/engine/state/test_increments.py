@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from random import Random
 
+import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.keygroups import KeyGroupRange
+from engine.state.budget import Budget
 from engine.state.changes import KeyChanges, LayerPolicy
-from engine.state.contract import Increment, StateKind
+from engine.state.contract import FrozenChanges, Increment, StateDescriptor, StateKind
+from engine.state.handles import DELETED
 from engine.state.memory import MemoryBackend
+from engine.state.rocks import RocksBackend
+from engine.state.schema import table_schema
 from engine.testing.state_checks.increments import check_increments
 
 EAGER = LayerPolicy(min_rows=1, max_share=100.0)
@@ -26,9 +32,59 @@ def test_layers_in_memory_are_what_a_whole_checkpoint_is(random):
     check_increments(eager, eager, random)
 
 
-def test_every_large_state_comes_as_layers():
-    layered = set().union(*(check_increments(eager, eager, Random(seed)) for seed in range(3)))
-    assert layered == set(StateKind) - {StateKind.HELD}
+def on_disk(folder):
+    return lambda groups: RocksBackend(groups, folder, policy=EAGER)
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_layers_on_disk_are_what_a_whole_checkpoint_is_to_either_backend(
+    tmp_path_factory, random, back
+):
+    rocks = on_disk(tmp_path_factory.mktemp("state"))
+    check_increments(rocks, rocks if back else eager, random)
+
+
+NUMBERS = StateDescriptor("n", StateKind.VALUE, {"k": pl.Int64()}, {"value": pl.Int64()})
+
+
+def frozen(backend, id_, base):
+    [state] = backend.freeze_increment(Increment(id_, base))
+    if not isinstance(state, FrozenChanges):
+        return state.is_base, sum(part.height for part in state.tables())
+    rows = pl.concat([NO_ROWS, *state.rows()])
+    return rows.get_column("k").to_list(), pl.concat(state.removed()).get_column("k").to_list()
+
+
+NO_ROWS = pl.DataFrame(schema=table_schema(NUMBERS))
+
+
+def test_on_disk_as_many_changes_are_remembered_as_memory_has_room_for(tmp_path):
+    backend = RocksBackend(KeyGroupRange(0, 128), tmp_path, Budget(2**20), LayerPolicy(max_share=1))
+    handle = backend.state(NUMBERS)
+    handle.put_many({(k % 128, k): k for k in range(19_000)})
+    assert frozen(backend, 1, 0) == (False, 19_000)
+    handle.put_many({(k % 128, k): k for k in range(18_000, 30_000)})
+    assert frozen(backend, 2, 0) == (True, 30_000)
+    handle.put_many({(7, 7): -7, (0, 128): DELETED, (3, 10**6 + 3): DELETED})
+    assert frozen(backend, 3, 2) == ([7], [128, 10**6 + 3])
+    handle.put_many({(k % 128, k): 0 for k in range(10_000)})
+    assert frozen(backend, 4, 3) == (True, 30_000)
+    # Written again and again it has as many rows as were counted last.
+    handle.put_many({(k % 128, k): DELETED for k in range(29_000)})
+    assert frozen(backend, 5, 4) == (True, 1_000)
+    assert frozen(backend, 6, 5) == (False, 1_000)
+    backend.close()
+
+
+ON_DISK = {StateKind.VALUE, StateKind.LIST, StateKind.MAP}
+
+
+def test_every_large_state_comes_as_layers(tmp_path):
+    on_either = set(StateKind) - {StateKind.HELD}
+    for make, kinds in [(eager, on_either), (on_disk(tmp_path), ON_DISK)]:
+        layered = set().union(*(check_increments(make, eager, Random(seed)) for seed in range(3)))
+        assert layered == kinds
 
 
 def changes(**policy):
