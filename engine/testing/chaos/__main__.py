@@ -21,12 +21,12 @@ from engine.testing.chaos.suite import Chaos
 def main(argv: Sequence[str] | None = None) -> int:
     """Run histories until the time is up, or one breaks the law."""
     parser = argparse.ArgumentParser(prog="chaos", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seeds", default="0-999", help="one, or the first and last: 0-99")
+    parser.add_argument("--seeds", default="0-999", help="e.g. 7, or 0-99,200")
     parser.add_argument("--minutes", type=float, default=10, help="begin no other one after that")
     parser.add_argument("--go-on", action="store_true", help="also after one that broke the law")
     arguments = parser.parse_args(argv)
     folder = Path(tempfile.mkdtemp(prefix="chaos-"))
-    broken = _run(Chaos(folder), _seeds(arguments.seeds), arguments.minutes, arguments.go_on)
+    broken = _run(Chaos(folder), seeds_of(arguments.seeds), arguments.minutes, arguments.go_on)
     if not broken:
         shutil.rmtree(folder)
     return 1 if broken else 0
@@ -47,9 +47,17 @@ def _run(chaos: Chaos, seeds: Sequence[int], minutes: float, go_on: bool) -> int
     return broken
 
 
-def _seeds(text: str) -> Sequence[int]:
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
+def seeds_of(text: str) -> list[int]:
+    """Read a list of seeds and ranges.
+
+    >>> seeds_of("7,30-32")
+    [7, 30, 31, 32]
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        seeds += range(int(first), int(last or first) + 1)
+    return seeds
 
 
 if __name__ == "__main__":
