@@ -1,17 +1,18 @@
 """What can be done to the processes of a cluster, without the rights of root.
 
     kill     SIGKILL
-    stop     SIGSTOP, for a while
+    stop     SIGSTOP, for a while or until they are lost, then SIGCONT
     fill     RLIMIT_FSIZE of 0: every write to a file fails, as on a full disk; sockets are spared
 
 Order    whoever calls waits: pauses are real.
+Needs    Linux, for the limits of another process.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import psutil
@@ -20,8 +21,8 @@ from engine.rest.client import ClientError, EngineClient
 from engine.testing.chaos.schedule import Act, Deed
 from engine.testing.cluster import LocalCluster
 
-FREEZE_S = 2.5
-"""More than the heartbeat's timeout of the clusters that chaos is done to."""
+FREEZE_S = 10.0
+"""Far more than the heartbeat's timeout of the clusters that chaos is done to."""
 
 
 class Victims:
@@ -30,19 +31,29 @@ class Victims:
     def __init__(self, cluster: LocalCluster, client: EngineClient) -> None:
         self._cluster = cluster
         self._client = client
-        self._acts: Mapping[Act, Callable[[Deed], str]] = {
-            Act.KILL_WORKER: lambda deed: _kill(_pick(self._workers(), deed)),
-            Act.KILL_TASK_MANAGER: lambda deed: _kill(_pick(cluster.task_managers(), deed)),
-            Act.KILL_JOB_MANAGER: lambda _: self._kill_job_manager(),
-            Act.FREEZE: self._freeze,
-            Act.DOZE: lambda deed: _stop([_pick(self._workers(), deed)], deed.lasts_s),
-            Act.DOZE_JOB_MANAGER: lambda deed: _stop([cluster.job_manager()], deed.lasts_s),
-            Act.FILL_DISK: self._fill,
-        }
 
     def hurt(self, deed: Deed) -> str:
         """Do it; say to whom."""
-        return self._acts[deed.act](deed)
+        match deed.act:
+            case Act.KILL_JOB_MANAGER:
+                pid = self._cluster.kill_job_manager()
+                self._cluster.restart_job_manager()
+                return f"process {pid}"
+            case Act.KILL_WORKER | Act.DOZE:
+                among = self._workers()
+            case Act.KILL_TASK_MANAGER | Act.FREEZE:
+                among = self._cluster.task_managers()
+            case Act.DOZE_JOB_MANAGER:
+                among = [self._cluster.job_manager()]
+            case _:
+                managers = [*self._cluster.task_managers(), self._cluster.job_manager()]
+                among = [*self._workers(), *managers]
+        if not among:
+            return "nobody is there"
+        victim = among[int(deed.victim * len(among))]
+        with suppress(psutil.NoSuchProcess):  # it has died in this moment
+            _DEEDS[deed.act](victim, deed.lasts_s)
+        return f"process {victim.pid}"
 
     def _workers(self) -> Sequence[psutil.Process]:
         """Workers that have a job, where that can be known; else spares too."""
@@ -53,66 +64,50 @@ class Victims:
             busy = set()
         return [process for process in all_of_them if process.pid in busy] or all_of_them
 
-    def _kill_job_manager(self) -> str:
-        pid = self._cluster.kill_job_manager()
-        self._cluster.restart_job_manager()
-        return f"job manager {pid}"
 
-    def _freeze(self, deed: Deed) -> str:
-        manager = _pick(self._cluster.task_managers(), deed)
-        if manager is None:
-            return "nobody"
-        workers: Sequence[psutil.Process] = ()
-        with suppress(psutil.Error):
-            workers = manager.children()
-        return _stop([manager, *workers], FREEZE_S)
-
-    def _fill(self, deed: Deed) -> str:
-        everybody = [*self._workers(), *self._cluster.task_managers(), self._cluster.job_manager()]
-        victim = _pick(everybody, deed)
-        assert victim is not None
-        _limit(victim, 0)
-        _wait(deed.lasts_s)
-        with suppress(psutil.Error):
-            for process in [victim, *victim.children(recursive=True)]:  # they have inherited it
-                _limit(process, None)
-        return _name(victim)
+def _kill(process: psutil.Process, _seconds: float) -> None:
+    process.kill()
 
 
-def _pick(processes: Sequence[psutil.Process | None], deed: Deed) -> psutil.Process | None:
-    return processes[int(deed.victim * len(processes))] if processes else None
-
-
-def _kill(process: psutil.Process | None) -> str:
-    if process is None:
-        return "nobody"
-    with suppress(psutil.Error):
-        process.kill()
-    return _name(process)
-
-
-def _stop(processes: Sequence[psutil.Process | None], seconds: float) -> str:
-    found = [process for process in processes if process is not None]
-    for process in found:
-        with suppress(psutil.Error):
-            process.send_signal(signal.SIGSTOP)
+def _doze(process: psutil.Process, seconds: float) -> None:
+    process.send_signal(signal.SIGSTOP)
     _wait(seconds)
-    for process in found:
+    process.send_signal(signal.SIGCONT)
+
+
+def _freeze(manager: psutil.Process, _seconds: float) -> None:
+    """Stop it and its workers until they have been killed; who was forgotten wakes up."""
+    frozen = [manager, *manager.children()]
+    for process in frozen:
+        _signal(process, signal.SIGSTOP)
+    _, forgotten = psutil.wait_procs(frozen, FREEZE_S)
+    for process in forgotten:
+        _signal(process, signal.SIGCONT)
+
+
+def _fill(process: psutil.Process, seconds: float) -> None:
+    _, hard = process.rlimit(psutil.RLIMIT_FSIZE)
+    process.rlimit(psutil.RLIMIT_FSIZE, (0, hard))
+    _wait(seconds)
+    for limited in [process, *process.children(recursive=True)]:  # they have inherited it
         with suppress(psutil.Error):
-            process.send_signal(signal.SIGCONT)
-    return ", ".join(map(_name, found)) or "nobody"
+            limited.rlimit(psutil.RLIMIT_FSIZE, (hard, hard))
 
 
-def _limit(process: psutil.Process, size_bytes: int | None) -> None:
-    """Let a process write no file beyond a size; None: as far as it may."""
-    with suppress(psutil.Error):
-        _, hard = process.rlimit(psutil.RLIMIT_FSIZE)
-        process.rlimit(psutil.RLIMIT_FSIZE, (hard if size_bytes is None else size_bytes, hard))
+_DEEDS: dict[Act, Callable[[psutil.Process, float], None]] = {
+    Act.KILL_WORKER: _kill,
+    Act.KILL_TASK_MANAGER: _kill,
+    Act.FREEZE: _freeze,
+    Act.DOZE: _doze,
+    Act.DOZE_JOB_MANAGER: _doze,
+    Act.FILL_DISK: _fill,
+}
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    with suppress(psutil.NoSuchProcess):
+        process.send_signal(number)
 
 
 def _wait(seconds: float) -> None:
     threading.Event().wait(seconds)
-
-
-def _name(process: psutil.Process) -> str:
-    return f"process {process.pid}"
