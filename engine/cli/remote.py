@@ -21,7 +21,7 @@ from engine.errors import ConfigError, ExternalError
 from engine.programs.packing import locate, pack
 from engine.rest.answers.jobs import JobSummary
 from engine.rest.client import EngineClient, Refused
-from engine.rest.errors import NotYet
+from engine.rest.errors import Unavailable
 from engine.rest.model.requests import (
     ClaimMode,
     Program,
@@ -73,7 +73,7 @@ class Target:
             try:
                 return self.engine.run(request)
             except Refused as refused:
-                if refused.status != NotYet.status:
+                if refused.status != Unavailable.status:
                     raise
                 if not told:
                     print(f"headwater: {refused.message}", file=sys.stderr)

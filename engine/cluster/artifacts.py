@@ -103,14 +103,31 @@ class Artifacts:
         self._find(artifact_id)
         self._store.forget_artifact(artifact_id)
 
+    def replaced(self, codes: Collection[str], kept: int) -> Sequence[str]:
+        """Artifacts that no job runs from, beyond the `kept` newest ones.
+
+        `codes`: where the code of jobs lies.
+        """
+        used = self._used(codes)
+        idle = [
+            one.id
+            for one in self._store.artifacts()
+            if _place(self._folder, one.id[:HASH_DIGITS], one.filename) not in used
+        ]
+        return idle[kept:]
+
     def unused(self, codes: Collection[str]) -> list[Path]:
         """Folders that belong to no artifact; `codes`: where the code of jobs lies."""
         listed = {_place(self._folder, one.id[:HASH_DIGITS], one.filename)
                   for one in self._store.artifacts()}  # fmt: skip
-        kept = listed | {Path(code) for code in codes} | set(self._building)
-        kept |= {path.parent for path in kept if path.name == intake.CODE}
+        kept = listed | self._used(codes)
         folders = (path for path in self._folder.glob("*") if not path.name.startswith("."))
         return sorted(path for path in folders if path not in kept)
+
+    def _used(self, codes: Collection[str]) -> set[Path]:
+        paths = map(Path, codes)
+        folders = (path.parent if path.name == intake.CODE else path for path in paths)
+        return {*folders, *self._building}
 
     async def plan(self, program: Program) -> Plan:
         """Build a program only to see its plan. Raises ArtifactError and other user errors."""

@@ -1,7 +1,9 @@
 """Settings of a whole cluster, given to the job manager as -D NAME=VALUE, under Flink's names.
 
-heartbeat.interval   1s    how often task managers and workers say that they are alive
-heartbeat.timeout    10s   after how long a silent task manager is lost
+heartbeat.interval        1s   how often task managers and workers say that they are alive
+heartbeat.timeout         10s  after how long a silent task manager is lost
+jobstore.expiration-time  7d   how long an ended job is remembered, see retention.py
+jobstore.max-capacity     500  how many of them
 
 Errors   ConfigError, with the name that was probably meant.
 """
@@ -12,11 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from engine.cluster.settings import milliseconds
+from engine.cluster.forgetting import WEEK, Rules
+from engine.cluster.settings import milliseconds, whole_number
 from engine.errors import ConfigError
 
 INTERVAL, TIMEOUT = "heartbeat.interval", "heartbeat.timeout"
-KNOWN = (INTERVAL, TIMEOUT)
+EXPIRATION, CAPACITY = "jobstore.expiration-time", "jobstore.max-capacity"
+KNOWN = (INTERVAL, TIMEOUT, EXPIRATION, CAPACITY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +71,15 @@ def heartbeats_of(settings: Mapping[str, str]) -> Heartbeats:
         )
         raise ConfigError(msg)
     return found
+
+
+def rules_of(settings: Mapping[str, str]) -> Rules:
+    """How long ended jobs are remembered. Raises ConfigError.
+
+    >>> rules_of({"jobstore.max-capacity": "10", "jobstore.expiration-time": "1h"})
+    Rules(max_capacity=10, expiration_ms=3600000)
+    """
+    return Rules(
+        whole_number(settings, CAPACITY, WEEK.max_capacity, least=0),
+        milliseconds(settings, EXPIRATION, f"{WEEK.expiration_ms}ms"),
+    )

@@ -35,6 +35,9 @@ from engine.rest.model.jobs import Failure, TaskStatus
 from engine.runtime import control
 from engine.runtime.watermark_groups import WatermarkGroups
 
+DIGITS = 8
+"""Of a job's id, in the names of its logs."""
+
 Restores = Mapping[TaskId, SubtaskRestore]
 
 
@@ -50,6 +53,15 @@ class Surroundings:
     max_rows: int
     embedded: bool = False
     """Whether workers print where the job file does, instead of into logs."""
+
+
+def log_name(job_id: str, slot: int) -> str:
+    """The file in the folder of logs that takes what a job's workers print.
+
+    >>> log_name("6f1ed002ab5595859014ebf0951522d9", 0)
+    'job-6f1ed002-0.log'
+    """
+    return f"job-{job_id[:DIGITS]}-{slot}.log"
 
 
 class DeploymentListener(Protocol):
@@ -145,7 +157,7 @@ class Deployment:
     def _log(self, slot: int) -> str:
         if self._around.embedded:
             return ""
-        return str(self._around.logs / f"job-{self._row.job_id[:8]}-{slot}.log")
+        return str(self._around.logs / log_name(self._row.job_id, slot))
 
     # From the fleet.
 

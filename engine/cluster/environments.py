@@ -29,7 +29,7 @@ from pathlib import Path
 
 from engine.cluster.steps import Ended, MemoryUp, TimeUp, run_step
 from engine.errors import ArtifactError
-from engine.rest.errors import NotYet
+from engine.rest.errors import Unavailable
 
 INSTALL_TIMEOUT_S = 300.0
 INSTALL_MEMORY_BYTES = 4 << 30
@@ -57,7 +57,7 @@ class Environments:
     async def python_for(self, requirements: Sequence[str]) -> str:
         """The interpreter with these packages; empty when the engine's will do.
 
-        Raises ArtifactError, and NotYet while they are being installed for long.
+        Raises ArtifactError, and Unavailable while they are being installed for long.
         """
         if not requirements:
             return ""
@@ -116,12 +116,12 @@ def _constraints() -> list[str]:
 
 
 async def _patiently(making: asyncio.Task[None], requirements: Sequence[str]) -> None:
-    """Wait for an environment; it is made on when whoever waits gives up. Raises NotYet."""
+    """Wait for an environment; it is made on when whoever waits gives up. Raises Unavailable."""
     await asyncio.wait([making], timeout=PATIENCE_S)
     if not making.done():
         shown = ", ".join(requirements)
         msg = f"packages of the job are still being installed: {shown:.200}; ask again in a moment"
-        raise NotYet(msg)
+        raise Unavailable(msg)
     making.result()
 
 

@@ -35,13 +35,21 @@ import uvicorn
 
 from engine.cluster import processes
 from engine.cluster.artifacts import Artifacts
-from engine.cluster.cluster_settings import EVERY_SECOND, Heartbeats, heartbeats_of, parse_settings
+from engine.cluster.cluster_settings import (
+    EVERY_SECOND,
+    Heartbeats,
+    heartbeats_of,
+    parse_settings,
+    rules_of,
+)
 from engine.cluster.control_server import serve_control
 from engine.cluster.deployment import Surroundings
 from engine.cluster.fleet import Fleet
+from engine.cluster.forgetting import WEEK, Rules
 from engine.cluster.influx_reporter import InfluxReporter, InfluxSettings
 from engine.cluster.jobs import Jobs
 from engine.cluster.resources import LocalTaskManagers
+from engine.cluster.retention import Retention
 from engine.cluster.service import JobManagerService
 from engine.cluster.store import Store
 from engine.cluster.sweeping import sweep_sockets
@@ -75,6 +83,7 @@ class Options:
     max_rows: int
     token: str | None
     heartbeats: Heartbeats = EVERY_SECOND
+    retention: Rules = WEEK
     leave_lost: bool = False
     snapshots: tuple[str, ...] = ()
     """Other folders in which clients may look at snapshots."""
@@ -116,6 +125,9 @@ class JobManager:
             options.snapshots,
             self._reporter,
         )
+        self._retention = Retention(
+            options.home, self._store, self.jobs, artifacts, options.retention
+        )
         app = create_app(service, options.token)
         config = uvicorn.Config(app, lifespan="off", log_level="warning", access_log=False)
         self._server = _Server(config)
@@ -142,6 +154,8 @@ class JobManager:
         if self._reporter is not None:
             tasks.append(asyncio.create_task(self._reporter.run(self._samples)))
         self.jobs.recover()
+        await self._retention.sweep()
+        tasks.append(asyncio.create_task(self._retention.watch()))
         for number in range(1, self._options.task_managers + 1):
             self._resources.want(f"tm-{number}")
         try:
@@ -281,6 +295,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for folder in FOLDERS:
             (home / folder).mkdir(parents=True, exist_ok=True)
+        settings = parse_settings(parsed.settings)
         options = Options(
             home,
             home / "savepoints",
@@ -291,7 +306,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parsed.slots,
             parsed.max_rows,
             _take_token(parsed.host),
-            heartbeats_of(parse_settings(parsed.settings)),
+            heartbeats_of(settings),
+            rules_of(settings),
             parsed.leave_lost,
             tuple(parsed.snapshots),
             InfluxSettings.taken_from(os.environ),

@@ -55,6 +55,8 @@ class Jobs:
         self._artifacts = artifacts
         self._masters: dict[str, JobMaster] = {}
         self._submitting: set[str] = set()
+        self.ended = asyncio.Event()
+        """Set whenever a job has ended."""
 
     @property
     def masters(self) -> Collection[JobMaster]:
@@ -67,6 +69,10 @@ class Jobs:
         if master is None:
             raise job_not_found(job_id)
         return master
+
+    def forget(self, job_id: str) -> None:
+        """Remember an ended job no longer."""
+        del self._masters[job_id]
 
     def by_attempt(self) -> Mapping[str, JobMaster]:
         """Who runs which attempt."""
@@ -215,6 +221,7 @@ class Jobs:
 
     def _on_end(self, master: JobMaster) -> None:
         self.operations.on_end(master.row.job_id, master.life.status)
+        self.ended.set()
 
     def _cancel(self, job_id: str) -> None:
         self.find(job_id).cancel()

@@ -6,6 +6,8 @@ execution.checkpointing.max-concurrent-checkpoints       1; a savepoint may be b
 execution.checkpointing.dir                              HOME/checkpoints; a path, s3://…
 execution.checkpointing.savepoint-dir                    HOME/savepoints; a path, s3://…
 execution.checkpointing.incremental                      true
+execution.checkpointing.externalized-checkpoint-retention
+                                                         DELETE_ON_CANCELLATION; see Externalized
 execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail within a minute
 state.checkpoints.num-retained                           3
 headwater.parallelism                                    as built; uid=2; uid=4, see rescale.py
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 
 from engine.checkpoint.config import CheckpointConfig
@@ -26,6 +29,7 @@ from engine.cluster.snapshots import SnapshotSettings
 from engine.durations import parse_duration
 from engine.errors import ConfigError
 from engine.graph.plan import Plan
+from engine.rest.model.jobs import JobStatus
 
 CHECKPOINT_DIR = "execution.checkpointing.dir"
 SAVEPOINT_DIR = "execution.checkpointing.savepoint-dir"
@@ -36,10 +40,25 @@ MAX_CONCURRENT = "execution.checkpointing.max-concurrent-checkpoints"
 TOLERABLE = "execution.checkpointing.tolerable-failed-checkpoints"
 PATIENCE_MS = 60_000
 RETAINED = "state.checkpoints.num-retained"
+EXTERNALIZED = "execution.checkpointing.externalized-checkpoint-retention"
+
+
+class Externalized(StrEnum):
+    """Whose checkpoints stay when the engine forgets a job; the names are Flink's.
+
+    Those of a FINISHED job never do: its input has ended, and all is committed.
+    """
+
+    NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
+    DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
+    """Those of a FAILED job stay."""
+    RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
+    """Those of a CANCELED one too."""
 
 
 def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -> SnapshotSettings:
     """How a job takes and keeps snapshots. Raises ConfigError."""
+    externalized(settings)  # a wrong one is told now, not when the job has ended
     config = CheckpointConfig(
         directory=directory,
         interval_ms=plan.checkpoint_interval_ms,
@@ -52,6 +71,28 @@ def snapshot_settings(directory: str, plan: Plan, settings: Mapping[str, str]) -
         patience_ms=0 if TOLERABLE in settings else PATIENCE_MS,
     )
     return SnapshotSettings(config, whole_number(settings, RETAINED, 3, least=1))
+
+
+def keeps_checkpoints(settings: Mapping[str, str], status: JobStatus) -> bool:
+    """Whether the checkpoints of an ended job stay when it is forgotten. Raises ConfigError."""
+    wish = externalized(settings)
+    match status:
+        case JobStatus.FAILED:
+            return wish is not Externalized.NO_EXTERNALIZED_CHECKPOINTS
+        case JobStatus.CANCELED:
+            return wish is Externalized.RETAIN_ON_CANCELLATION
+        case _:
+            return False
+
+
+def externalized(settings: Mapping[str, str]) -> Externalized:
+    """What shall become of checkpoints. Raises ConfigError."""
+    text = settings.get(EXTERNALIZED, Externalized.DELETE_ON_CANCELLATION)
+    try:
+        return Externalized(text.upper())
+    except ValueError:
+        msg = f"setting {EXTERNALIZED} must be one of {', '.join(Externalized)}: got {text!r}"
+        raise ConfigError(msg) from None
 
 
 def directory_of(settings: Mapping[str, str], key: str, default: Path) -> str:

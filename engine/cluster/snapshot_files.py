@@ -3,6 +3,8 @@
     aborted            its folder, and what it has put into the shared one
     replaced           its folder, then the shared files that no other checkpoint needs
     claimed, replaced  the same, in the folders of the job that it was taken from
+    of a job that is   all of them, unless a person or another job has something among them
+    forgotten
     of a job manager   found and deleted by its successor, together with shared files that nobody
     that was killed    needs
 
@@ -75,6 +77,15 @@ class SnapshotFiles:
                 if await self._delete_replaced(row):
                     self._store.forget_snapshot(self._job_id, row.checkpoint_id)
             await self._delete_unneeded()
+
+    async def dispose(self) -> None:
+        """Delete every checkpoint of a job that is forgotten, and its folder if all are gone."""
+        await self.retire(0)
+        try:
+            if not set(await self._children(self._directory)) - {"shared"}:
+                await self._delete(self._directory)
+        except HeadwaterError as error:
+            log.warning("%s", error)
 
     async def sweep(self, next_id: int) -> None:
         """Delete what a job manager had begun, and did not live to record: ids below `next_id`."""

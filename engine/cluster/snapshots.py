@@ -88,6 +88,8 @@ class JobSnapshots:
         self._waiting: dict[str, SnapshotRequest] = {}
         self._barriers: dict[int, Barrier] = {}
         """Of snapshots under way, by id."""
+        self._patience: list[asyncio.TimerHandle] = []
+        """One for each that waits, or has waited since the last attempt."""
         self._timer: asyncio.TimerHandle | None = None
         self._work = Background()
 
@@ -103,14 +105,17 @@ class JobSnapshots:
             first_id=self._next_id,
             now_ms=now_ms(),
         )
-        waiting, self._waiting = self._waiting, {}
-        for request in waiting.values():
+        for request in self._no_longer_waiting():
             self._coordinator.request(request, now_ms())
         self._carry_out()
 
     async def sweep(self) -> None:
         """Delete checkpoints that a job manager had begun, and did not live to record."""
         await self._files.sweep(self._next_id)
+
+    async def dispose(self) -> None:
+        """Delete the checkpoints of a job that has ended and is forgotten."""
+        await self._files.dispose()
 
     def request(self, request: SnapshotRequest, *, running: bool) -> None:
         """Ask for a snapshot; while the job does not run, it waits for a time until it does."""
@@ -121,7 +126,9 @@ class JobSnapshots:
         self._waiting[request.trigger_id] = request
         patience_s = self.settings.config.timeout_ms / 1_000
         loop = asyncio.get_running_loop()
-        loop.call_later(patience_s, self._lose_patience, request.trigger_id, patience_s)
+        self._patience.append(
+            loop.call_later(patience_s, self._lose_patience, request.trigger_id, patience_s)
+        )
 
     def _lose_patience(self, trigger_id: str, waited_s: float) -> None:
         request = self._waiting.pop(trigger_id, None)
@@ -141,9 +148,15 @@ class JobSnapshots:
 
     def give_up(self, reason: FailureReason, detail: str | None = None) -> None:
         """The job has ended: snapshots that still wait will never be taken."""
-        waiting, self._waiting = self._waiting, {}
-        for request in waiting.values():
+        for request in self._no_longer_waiting():
             self._refuse(request, reason, detail)
+
+    def _no_longer_waiting(self) -> list[SnapshotRequest]:
+        waiting, self._waiting = list(self._waiting.values()), {}
+        for timer in self._patience:
+            timer.cancel()  # else it would hold on to a job that is forgotten
+        self._patience.clear()
+        return waiting
 
     def _refuse(self, request: SnapshotRequest, reason: FailureReason, detail: str | None) -> None:
         failure = refusal(request, reason, detail)

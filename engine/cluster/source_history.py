@@ -28,6 +28,7 @@ from engine.runtime.control import Metrics
 from engine.runtime.source_batches import BatchSums
 
 KEPT_S = 3_600
+MINUTE_S = 60
 
 REPORTED_S = 1
 """The last full second is left out: not every worker has told of it yet."""
@@ -49,12 +50,15 @@ class SourceHistory:
     """The hour of one source."""
 
     def __init__(self) -> None:
-        # Of pages that were never written to the operating system keeps none.
-        self._ring: Lines = np.zeros((KEPT_S, _COLUMNS), np.int64)
+        # Minute by minute, as they come: most jobs of many are short, and remembered for long.
+        self._minutes: dict[int, Lines] = {}
 
     def add(self, second: int, sums: Sequence[int] = (0,) * 7, load: int | None = None) -> None:
         """Take what one subtask says of a second, or how busy a subtask was in it, of 1,000."""
-        line = self._ring[second % KEPT_S]
+        minute, place = divmod(second % KEPT_S, MINUTE_S)
+        if minute not in self._minutes:
+            self._minutes[minute] = np.zeros((MINUTE_S, _COLUMNS), np.int64)
+        line = self._minutes[minute][place]
         if line[0] > second:
             return  # it is older than an hour
         if line[0] < second:
@@ -67,7 +71,10 @@ class SourceHistory:
     def lines(self, first: int, end: int) -> Lines:
         """The lines of the seconds [first, end), zeros where nothing is known."""
         seconds = np.arange(first, end)
-        lines = self._ring[seconds % KEPT_S].copy()
+        ring: Lines = np.zeros((KEPT_S, _COLUMNS), np.int64)
+        for minute, known in self._minutes.items():
+            ring[minute * MINUTE_S : (minute + 1) * MINUTE_S] = known
+        lines = ring[seconds % KEPT_S]
         lines[lines[:, 0] != seconds] = 0
         return lines
 

@@ -24,6 +24,7 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +45,9 @@ DELETE FROM checkpoints WHERE job_id = ? AND checkpoint_id NOT IN
     (SELECT checkpoint_id FROM checkpoints WHERE job_id = ? ORDER BY checkpoint_id DESC LIMIT ?)
 AND checkpoint_id NOT IN (SELECT max(checkpoint_id) FROM checkpoints WHERE job_id = ? GROUP BY sort)
 """
+ATTEMPTS_KEPT = 100
+FREE_PAGES = 256
+"""A megabyte: less is soon used again, and needs no work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,13 @@ class Store:
         except sqlite3.Error as error:
             log.debug("%s", error)
 
+    def give_room_back(self) -> None:
+        """Return pages that rows have left to the disk, if there are many."""
+        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
+        if free > FREE_PAGES:
+            with suppress(sqlite3.OperationalError):  # it takes room in the journal first
+                self._db.execute("PRAGMA incremental_vacuum").fetchall()
+
     def _now(self, statement: str, values: tuple[object, ...]) -> None:
         """Write what a promise rests on. Raises StorageError."""
         try:
@@ -224,6 +235,11 @@ class Store:
         write = self._soon if soon else self._now
         write("UPDATE jobs SET settings = ? WHERE job_id = ?", (json.dumps(dict(settings)), job_id))
 
+    def forget_job(self, job_id: str) -> None:
+        """Remove an ended job and all that belongs to it. Raises StorageError."""
+        self._now("DELETE FROM operations WHERE job_id = ?", (job_id,))
+        self._now("DELETE FROM jobs WHERE job_id = ?", (job_id,))
+
     def reserve_checkpoint(self, job_id: str, next_id: int) -> None:
         """Never use an id below `next_id` again, whatever happens. Raises StorageError."""
         self._now(
@@ -239,11 +255,15 @@ class Store:
             "INSERT INTO attempts VALUES (?, ?, ?, ?, ?)",
             (attempt_id, job_id, number, now_ms, restored_from),
         )
+        self._soon(
+            "DELETE FROM attempts WHERE job_id = ? AND number <= ?",
+            (job_id, number - ATTEMPTS_KEPT),
+        )
 
     def attempts(self, job_id: str) -> int:
         """How often a job was deployed."""
-        row = self._one("SELECT count(*) FROM attempts WHERE job_id = ?", job_id)
-        return int(row[0]) if row else 0
+        row = self._one("SELECT max(number) FROM attempts WHERE job_id = ?", job_id)
+        return 0 if row is None or row[0] is None else int(row[0]) + 1
 
     # Processes.
 
@@ -288,6 +308,15 @@ class Store:
             (job_id,),
         )
         return next((row for row in map(_snapshot, rows) if row.recoverable), None)
+
+    def has_snapshots_below(self, folder: str, but_of: str) -> bool:
+        """Whether a job other than `but_of` has a snapshot in a folder: it has claimed it."""
+        beginning = f"{folder.rstrip('/')}/"
+        row = self._one(
+            "SELECT 1 FROM snapshots WHERE job_id != ? AND substr(path, 1, ?) = ? LIMIT 1",
+            but_of, len(beginning), beginning,
+        )  # fmt: skip
+        return row is not None
 
     def snapshot_paths(self, job_id: str) -> set[str]:
         """Where the snapshots of a job lie, as far as their files may still be there."""
@@ -363,6 +392,10 @@ class Store:
         """Operations that are not done."""
         rows = self._db.execute("SELECT * FROM operations WHERE NOT done")
         return [_operation(row) for row in rows]
+
+    def forget_operations(self, before_ms: int) -> None:
+        """Remove operations that are done, and were asked for before that time."""
+        self._soon("DELETE FROM operations WHERE done AND requested_ms < ?", (before_ms,))
 
     # Failures.
 

@@ -6,7 +6,6 @@
      +-- NotFound            404  no such job, vertex, checkpoint, operation, artifact, task manager
      +-- Conflict            409  the job is in a state that does not allow it, or its id is taken
      +-- TooLarge            413  the body is over the limit
-     +-- NotYet              503  the same request again, a little later, may be answered
      +-- TooCostly           422  it needs more time or memory than one request gets
      +-- Unavailable         503  not now: too much is under way, or the job is restarting
 
@@ -63,12 +62,6 @@ class TooCostly(RestError):
 
 class Unavailable(RestError):
     """The request makes sense, but cannot be served now: ask again."""
-
-    status = 503
-
-
-class NotYet(RestError):
-    """What the request needs is being made: ask again."""
 
     status = 503
 

@@ -19,6 +19,7 @@ KNOWN = frozenset(
         "pipeline.name",
         "execution.checkpointing.dir",
         "execution.checkpointing.incremental",
+        "execution.checkpointing.externalized-checkpoint-retention",
         "execution.checkpointing.interval",
         "execution.checkpointing.max-concurrent-checkpoints",
         "execution.checkpointing.min-pause",

@@ -12,7 +12,7 @@ import pytest
 from engine.cli import looks, main, remote
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
-from engine.rest.errors import NotYet
+from engine.rest.errors import Unavailable
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.operations import TriggerStatus
 from engine.rest.model.requests import RunRequest
@@ -101,7 +101,7 @@ class Installing(FakeService):
         if not self.installed:
             self.installed = True
             msg = "packages of the job are still being installed: rich; ask again in a moment"
-            raise NotYet(msg)
+            raise Unavailable(msg)
         return await super().run(request)
 
 

@@ -50,9 +50,9 @@ async def test_the_same_content_is_kept_once(artifacts: Artifacts, tmp_path: Pat
 async def test_uploads_at_once_do_not_disturb_each_other(
     artifacts: Artifacts, tmp_path: Path
 ) -> None:
-    content = programs.zipped(programs.FILES)
-    uploads = (upload(artifacts, tmp_path, "a.zip", content) for _ in range(3))
-    assert len(set(await asyncio.gather(*uploads))) == 1
+    (tmp_path / "content").write_bytes(programs.zipped(programs.FILES))
+    uploads = (artifacts.upload("a.zip", tmp_path / "content", 5) for _ in range(3))
+    assert len({artifact.id for artifact in await asyncio.gather(*uploads)}) == 1
     assert len(list((tmp_path / "artifacts").iterdir())) == 1
 
 
