@@ -83,8 +83,15 @@ class PlayedPeer:
 class Stage:
     """A master, its store and fleet, and one played task manager."""
 
-    def __init__(self, home: Path, attempts: int = 9, timeout_ms: int = 60_000) -> None:
-        """`timeout_ms`: of snapshots."""
+    def __init__(
+        self,
+        home: Path,
+        attempts: int = 9,
+        timeout_ms: int = 60_000,
+        begin: str | None = None,
+        next_id: int = 1,
+    ) -> None:
+        """`timeout_ms`: of snapshots; `begin`: the snapshot that the job starts from."""
         self.home = home
         self.attempts = attempts
         self.timeout_ms = timeout_ms
@@ -93,9 +100,26 @@ class Stage:
         self.operations = Operations(self.store, lambda _job: self.master.cancel())
         life = JobLife.begin(1)
         self.store.add_job(
-            JobRow(JOB, "numbers", life.status, life.entered_ms, 1, str(home), str(home))
+            JobRow(
+                JOB,
+                "numbers",
+                life.status,
+                life.entered_ms,
+                1,
+                str(home),
+                str(home),
+                restore_path=begin,
+                next_checkpoint_id=next_id,
+            )
         )
         self.master = self.new_master()
+        self.task_manager = PlayedPeer(self.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
+
+    def restart_job_manager(self) -> None:
+        """The job manager and all that it started are gone; its successor recovers the job."""
+        self.fleet = Fleet(self.store, lambda: self.master.on_slots())
+        self.master = self.new_master()
+        self.master.recover()
         self.task_manager = PlayedPeer(self.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
 
     def new_master(self) -> JobMaster:
