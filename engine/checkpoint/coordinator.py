@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from engine.checkpoint.barriers import Barriers
 from engine.checkpoint.config import CheckpointConfig
 from engine.checkpoint.decider import may_begin
 from engine.checkpoint.effects import (
@@ -73,15 +74,13 @@ class Coordinator:
         self._plan = plan
         self._config = config
         self._log = log
-        self._next_id = first_id
+        self._barriers = Barriers(job_id, config, first_id)
         self._requests = Requests(self.effects)
         self._pending: dict[int, PendingSnapshot] = {}
         """By id, so oldest first."""
         self._running = set(tasks_of(plan))
         self._tolerance = Tolerance(config)
         self._due_ms = now_ms + (config.interval_ms or 0)
-        self._base = 0
-        """The newest complete checkpoint of this attempt: later ones may build on it."""
         self._closed: tuple[FailureReason, str | None] | None = None
         self._discarded: dict[int, str] = {}
         """Folders of aborted snapshots, by id."""
@@ -93,7 +92,7 @@ class Coordinator:
     @property
     def next_id(self) -> int:
         """The id of the next snapshot: `first_id` of the next attempt."""
-        return self._next_id
+        return self._barriers.next_id
 
     @property
     def is_stopped(self) -> bool:
@@ -150,7 +149,7 @@ class Coordinator:
         if checkpoint_id in self._discarded:
             # Its files were written after the folder was deleted, and made the folder again.
             self.effects.append(DiscardFolder(self._discarded[checkpoint_id]))
-        return Ack.LATE if checkpoint_id < self._next_id else Ack.UNKNOWN
+        return Ack.LATE if checkpoint_id < self.next_id else Ack.UNKNOWN
 
     def decline(self, task: TaskId, checkpoint_id: int, message: str, now_ms: int) -> None:
         """A subtask could not write its part."""
@@ -166,8 +165,7 @@ class Coordinator:
         pending = self._pending.pop(checkpoint_id, None)
         if pending is None:
             return
-        if self._is_increment(pending.barrier.kind):
-            self._base = max(self._base, checkpoint_id)
+        self._barriers.completed(pending.barrier)
         self._log.put(pending.completed(now_ms))
         if pending.is_recoverable:
             self._tolerance.succeeded()
@@ -217,15 +215,16 @@ class Coordinator:
         if self._closed is not None:
             return False
         operation = self._requests.next(
-            lambda request: self._is_room_for(request.kind, request.then), self._next_id
+            lambda request: self._is_room_for(request.kind, request.then), self.next_id
         )
         if operation is not None:
-            self._begin(operation.request.kind, operation.request.then, operation, now_ms)
+            self._begin(self._barriers.make(operation.request, now_ms), operation)
             return True
         then = self._next_periodic()
         if then is None or now_ms < self._due_ms:
             return False
-        self._begin(SnapshotKind.CHECKPOINT, then, None, now_ms)
+        unasked = SnapshotRequest("", SnapshotKind.CHECKPOINT, then)
+        self._begin(self._barriers.make(unasked, now_ms))
         return True
 
     def _next_periodic(self) -> AfterBarrier | None:
@@ -239,41 +238,13 @@ class Coordinator:
         under_way = [pending.barrier for pending in self._pending.values()]
         return may_begin(kind, then, under_way, self._config.concurrent)
 
-    def _begin(
-        self, kind: SnapshotKind, then: AfterBarrier, operation: Operation | None, now_ms: int
-    ) -> None:
-        barrier = Barrier(
-            checkpoint_id=self._next_id,
-            kind=kind,
-            then=then,
-            triggered_ms=now_ms,
-            folder=self._folder(kind, operation),
-            base=self._base_for(kind, operation),
-        )
-        self._next_id += 1
+    def _begin(self, barrier: Barrier, operation: Operation | None = None) -> None:
         pending = PendingSnapshot(barrier, self._plan, operation)
         self._pending[pending.id] = pending
         self._log.put(pending.stats())
-        if kind is SnapshotKind.CHECKPOINT:
-            self._due_ms = now_ms + (self._config.interval_ms or 0)
+        if barrier.kind is SnapshotKind.CHECKPOINT:
+            self._due_ms = barrier.triggered_ms + (self._config.interval_ms or 0)
         self.effects.append(SendBarrier(barrier, tuple(sources_of(self._plan))))
-
-    def _base_for(self, kind: SnapshotKind, operation: Operation | None) -> int | None:
-        if not self._is_increment(kind):
-            return None
-        is_full = operation is not None and operation.request.full
-        return 0 if is_full else self._base
-
-    def _is_increment(self, kind: SnapshotKind) -> bool:
-        return self._config.incremental and kind is SnapshotKind.CHECKPOINT
-
-    def _folder(self, kind: SnapshotKind, operation: Operation | None) -> str:
-        if kind is SnapshotKind.CHECKPOINT or operation is None:
-            return self._config.folder(self._next_id)
-        request = operation.request
-        directory = (request.directory or self._config.directory).rstrip("/")
-        # With the id, so that no later request can ever write into a savepoint that is complete.
-        return f"{directory}/savepoint-{self._job_id[:6]}-{self._next_id}-{request.trigger_id[:8]}"
 
     # How each ends.
 

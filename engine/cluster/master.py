@@ -145,7 +145,7 @@ class JobMaster:
         """Ask for a savepoint, checkpoint or stop."""
         self.snapshots.request(request, running=self.life.status is JobStatus.RUNNING)
         if self.life.status.terminal:
-            self.snapshots.give_up(*self._end())
+            self.snapshots.give_up(*self._refusal())
 
     @property
     def slots_held(self) -> int:
@@ -268,7 +268,7 @@ class JobMaster:
         attempt = deployment.attempt
         finished = self._is_finishing
         suspended = attempt.finishing and not finished
-        reason, _ = self._end()
+        reason, _ = self._refusal()
         await self.snapshots.end(reason)
         await self.sweep_state()
         self._deployment = None
@@ -321,11 +321,11 @@ class JobMaster:
         self._around.store.set_status(self.row.job_id, status, self.life.entered_ms)
         log.info("job %s (%s) is %s", self.row.name, self.row.job_id, status)
         if status.terminal:
-            self.snapshots.give_up(*self._end())
+            self.snapshots.give_up(*self._refusal())
             self.rescaling.give_up(f"the job is {status}")
             self._on_end(self)
 
-    def _end(self) -> tuple[FailureReason, str | None]:
+    def _refusal(self) -> tuple[FailureReason, str | None]:
         """Why a snapshot that was asked for will never be taken."""
         match self.life.status:
             case JobStatus.RESTARTING:
