@@ -117,6 +117,7 @@ class Stage:
 
     def restart_job_manager(self) -> None:
         """The job manager and all that it started are gone; its successor recovers the job."""
+        self.operations.close_left_over()
         self.fleet = Fleet(self.store, lambda: self.master.on_slots())
         self.master = self.new_master()
         self.master.recover()

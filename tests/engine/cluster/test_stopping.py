@@ -179,6 +179,37 @@ async def test_a_worker_that_dies_before_the_savepoint_is_complete_restarts_the_
     assert not (stage.home / "savepoints").exists()
 
 
+async def test_a_job_manager_that_dies_during_a_stop_leaves_a_job_that_runs_on(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    stop = stage.request(SAVEPOINT, STOP)
+    acknowledge(workers[:1])
+    stage.restart_job_manager()
+    assert await stage.failure(stop) == (
+        "stop was given up: the job manager restarted; ask for it again"
+    )
+    assert triggered((await stage.running())[0]) == []
+
+
+async def test_a_job_manager_that_dies_after_the_savepoint_only_has_it_committed(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    stop = stage.request(SAVEPOINT, STOP)
+    acknowledge(workers)
+    await until(lambda: bool(workers[0].of(control.Completed)))
+    stage.restart_job_manager()
+    again = await stage.workers()
+    for worker in again:
+        worker.say(control.WorkerReady())
+    assert [type(message) for message in again[0].got] == [control.Prepare, control.Stop]
+    for worker in again:
+        stage.gone(worker, code=0)
+    await until(lambda: stage.status is JobStatus.FINISHED)
+    assert stage.operation(stop).location is not None
+
+
 async def test_the_second_of_two_stops_is_told_of_the_first(stage: Stage) -> None:
     workers = await stage.running()
     first, second = stage.request(SAVEPOINT, STOP), stage.request(SAVEPOINT, DRAIN)
