@@ -1,7 +1,7 @@
 """Settings of a whole cluster, given to the job manager as -D NAME=VALUE, under Flink's names.
 
-heartbeat.interval        1s   how often task managers and workers say that they are alive
-heartbeat.timeout         10s  after how long a silent task manager is lost
+heartbeat.interval        1s   how often task managers say that they are alive
+heartbeat.timeout         10s  after how long a silent one is lost; a worker, after twice as long
 jobstore.expiration-time  7d   how long an ended job is remembered, see retention.py
 jobstore.max-capacity     500  how many of them
 

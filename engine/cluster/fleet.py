@@ -41,6 +41,9 @@ WORKER_PATIENCE = 2
 """A worker reports once a second, unless native code keeps the interpreter: allow for that, by so
 many timeouts of a task manager."""
 
+WORKER_SILENCE_S = 5.0
+"""And never less: however soon a task manager counts as lost, a worker does not report oftener."""
+
 START_SILENCE_S = 60.0
 """A worker that starts imports the job's modules before it speaks; then it is stopped or stuck."""
 
@@ -283,7 +286,8 @@ class Fleet:
                 self.dismiss(name, f"it was silent for {timeout:g} s")
         for hosted in self._workers.values():
             hosted.heard += late
-            allowed = WORKER_PATIENCE * timeout if hosted.speaks else START_SILENCE_S
+            patience = max(WORKER_PATIENCE * timeout, WORKER_SILENCE_S)
+            allowed = patience if hosted.speaks else START_SILENCE_S
             if now - hosted.heard > allowed and hosted.process and not hosted.doomed:
                 log.warning("%s is silent for %g s; ending it", hosted.process, allowed)
                 hosted.doomed = True
