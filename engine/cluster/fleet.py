@@ -289,7 +289,8 @@ class Fleet:
             patience = max(WORKER_PATIENCE * timeout, WORKER_SILENCE_S)
             allowed = patience if hosted.speaks else START_SILENCE_S
             if now - hosted.heard > allowed and hosted.process and not hosted.doomed:
-                log.warning("%s is silent for %g s; ending it", hosted.process, allowed)
+                what, pid = hosted.process.what, hosted.process.pid
+                log.warning("ending %s (process %d): it was silent for %g s", what, pid, allowed)
                 hosted.doomed = True
                 self._work.start(processes.end([hosted.process]))
 

@@ -124,11 +124,14 @@ class LocalTaskManagers:
 
     async def _keep(self, name: str, kept: _Kept) -> None:
         while True:
-            code = await self._run(name, kept)
+            try:
+                ended = f"ended with code {await self._run(name, kept)}"
+            except OSError as error:  # no room for its log, no memory for a process
+                ended = f"cannot be started: {error}"
             if not self._respawn:
-                log.warning("task manager %s ended with code %d; left lost", name, code)
+                log.warning("task manager %s %s; left lost", name, ended)
                 return
-            log.warning("task manager %s ended with code %d; starting it again", name, code)
+            log.warning("task manager %s %s; starting it again", name, ended)
             await asyncio.sleep(RESPAWN_S)
 
     async def _run(self, name: str, kept: _Kept) -> int:
