@@ -10,6 +10,8 @@ Errors   always {"errors": [sentence]}. As in Flink, an unknown route and a meth
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -20,6 +22,7 @@ from starlette.routing import BaseRoute, Mount
 from engine.errors import HeadwaterError
 from engine.rest.errors import status_of
 from engine.rest.guard import MAX_UPLOAD_BYTES, Guard
+from engine.rest.openapi import document
 from engine.rest.routes import (
     artifacts,
     checkpoints,
@@ -71,6 +74,8 @@ def create_app(
         },
     )
     app.state.service = service
+    served = [route for topic in TOPICS for route in topic.ROUTES]
+    app.state.openapi = cache(partial(document, served))
     app.router.redirect_slashes = False
     return app
 

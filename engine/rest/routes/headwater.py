@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -21,6 +22,7 @@ FEATURES = (
     "read-limits",
     "rescale",
     "live-state",
+    "openapi",
     "local-task-managers",
 )
 
@@ -30,6 +32,11 @@ async def capabilities(request: Request) -> JSONResponse:
     cluster = await service_of(request).cluster()
     body = {"engine": "headwater", "version": cluster.version, "features": list(FEATURES)}
     return JSONResponse(body)
+
+
+async def openapi(request: Request) -> JSONResponse:
+    """All routes and their JSON, as an OpenAPI document."""
+    return JSONResponse(await run_in_threadpool(request.app.state.openapi))
 
 
 async def progress(request: Request) -> JSONResponse:
@@ -46,6 +53,7 @@ async def plan(request: Request) -> JSONResponse:
 
 ROUTES = (
     Route("/headwater/capabilities", capabilities),
+    Route("/headwater/openapi.json", openapi),
     Route("/headwater/jobs/{jobid}/progress", progress),
     Route("/headwater/jobs/{jobid}/plan", plan),
 )

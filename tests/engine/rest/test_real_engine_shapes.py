@@ -14,6 +14,7 @@ from engine.rest.model.states import StateQuery
 from engine.testing.cluster import LocalCluster, wait_until
 from flink_captures import REQUESTS, capture, differences
 from flink_routes import DIFFERENT, GETS
+from openapi_answers import answered, told
 
 pytestmark = pytest.mark.integration
 
@@ -65,6 +66,7 @@ def test_a_real_answer_has_flinks_shape(name: str, url: str, names: dict[str, st
     assert answer.status_code == REQUESTS[name][2], answer.text
     expected = set(DIFFERENT.get(name, ())) | ONLY_HERE.get(name, set())
     assert differences(answer.json(), capture(name)) == expected
+    assert answered(told(path, "GET"), answer) == []
 
 
 def test_live_state_of_a_running_job_is_told(url: str, names: dict[str, str]) -> None:
