@@ -1,6 +1,6 @@
 """What flows through a channel: batches of rows, and the control elements between them.
 
-    channel  =  (Batch | Watermark | Idle | Barrier | EndOfInput)*
+    channel  =  (Batch | Watermark | Idle | Barrier | LatencyMarker | EndOfInput)*
 
 Units    event time is int64 microseconds since 1970 UTC, everywhere inside the engine.
 Shapes   a batch is an immutable Polars frame. Three columns are reserved and never dropped:
@@ -100,8 +100,20 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencyMarker:
+    """Measures how long rows take: it queues as they do, passes by operators, changes nothing."""
+
+    source: str
+    """Id of the vertex that sent it."""
+    sent_at: Micros
+    """Processing time."""
+    number: int
+    """It leaves on one channel per edge: each number on another."""
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfInput:
     """No batch or watermark follows."""
 
 
-Element = Batch | Watermark | Idle | Barrier | EndOfInput
+Element = Batch | Watermark | Idle | Barrier | LatencyMarker | EndOfInput

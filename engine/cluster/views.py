@@ -26,6 +26,7 @@ from engine.rest.model.jobs import (
 )
 from engine.rest.model.operations import JobProgress, SourceProgress
 from engine.runtime.control import ProcessUse
+from engine.runtime.worker_metrics import LATENCY
 
 _NOT_METRICS = ("currentInputWatermark", "currentOutputWatermark")
 
@@ -65,10 +66,21 @@ def _job_metrics(master: JobMaster) -> Mapping[str, MetricValue]:
         "totalNumberOfCheckpoints": history.counts.total,
     }
     attempt = master.attempt
+    if attempt is not None:
+        numbers |= _latencies(attempt)
     if attempt is not None and attempt.running and not master.life.status.terminal:
         numbers["uptime"] = now_ms() - attempt.started_ms
     last = history.latest_completed
     return numbers if last is None else numbers | checkpoint_metrics(last)
+
+
+def _latencies(attempt: Attempt) -> dict[str, MetricValue]:
+    return {
+        name: value
+        for task in attempt.tasks.values()
+        for name, value in task.metrics.items()
+        if name.startswith(LATENCY)
+    }
 
 
 def checkpoint_metrics(last: CheckpointStats) -> dict[str, MetricValue]:
@@ -113,10 +125,14 @@ def _subtask(id_: TaskId, attempt: Attempt | None, fleet: Fleet, source: bool) -
         end_ms=task.entered_ms[task.status] if task.status.terminal else -1,
         status_ms=_durations(task),
         totals=_totals(task),
-        metrics={name: value for name, value in numbers.items() if name not in _NOT_METRICS},
+        metrics={name: value for name, value in numbers.items() if _is_of_task(name)},
         input_watermark=None if source else _watermark(numbers, "currentInputWatermark"),
         output_watermark=_watermark(numbers, "currentOutputWatermark"),
     )
+
+
+def _is_of_task(name: str) -> bool:
+    return name not in _NOT_METRICS and not name.startswith(LATENCY)
 
 
 def _durations(task: TaskLife) -> Mapping[TaskStatus, int]:

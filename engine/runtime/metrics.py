@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from engine.elements import MIN_TIME, Batch, Element, Micros
+
+REMEMBERED = 128
+"""Latency markers of each source: two minutes, as many as in Flink."""
 
 
 @dataclass(slots=True)
@@ -38,8 +41,17 @@ class TaskMetrics:
     """µs from the newest event time to the moment in which its batch was read."""
     emit_lag: int | None = None
     """The same, to the moment in which all that it caused was handed on."""
+    latencies: dict[str, deque[int]] = field(default_factory=dict)
+    """µs that the last markers of each source vertex took to get here."""
     ahead: Micros | None = None
     """How far the source is ahead of the slowest of its watermark group."""
+
+    def on_latency(self, source: str, latency: int) -> None:
+        """A marker has come."""
+        known = self.latencies.get(source)
+        if known is None:
+            known = self.latencies[source] = deque(maxlen=REMEMBERED)
+        known.append(latency)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from engine.elements import (
     Element,
     EndOfInput,
     Idle,
+    LatencyMarker,
     Micros,
     Watermark,
 )
@@ -156,6 +157,9 @@ class Task:
                 self._say(self._times.on_idle(channel))
             case Barrier():
                 self._take_snapshot(self._alignment.on_barrier(channel, element, now), now)
+            case LatencyMarker(source, sent_at):
+                self.metrics.on_latency(source, now - sent_at)
+                self._mark(element)
             case EndOfInput():
                 self._say(self._times.on_end_of_input(channel))
                 self._take_snapshot(self._alignment.on_end_of_input(channel), now)
@@ -190,6 +194,16 @@ class Task:
             self.metrics.operators[0].counters["numRecordsInErrors"] = source.skipped
         again_at = MAX_TIME if self.end_of_input else source.again_at
         return Polling(rows, again_at, source.queued, source.report)
+
+    def mark(self, now: Micros, number: int) -> None:
+        """Send a latency marker from a source, behind what was read; not after the last row."""
+        if self._stop is None and not self.end_of_input:
+            self._mark(LatencyMarker(self.spec.vertex.id, now, number))
+
+    def _mark(self, marker: LatencyMarker) -> None:
+        for output in self.spec.outputs:
+            channel = output.channels[marker.number % len(output.channels)]
+            self.outbox.append((channel, marker))
 
     def align(self, lowest: Micros) -> bool:
         """Hear how far the slowest source of the watermark group is; say whether to poll at once.
@@ -295,7 +309,7 @@ class Task:
 
     def _say(self, element: Element | None) -> None:
         """Let a control element pass, behind the rows that it came behind."""
-        if element is None or isinstance(element, Batch):
+        if element is None or isinstance(element, Batch | LatencyMarker):
             return
         waiting = self._waiting
         if waiting is None or isinstance(element, Barrier) or not waiting.hold(element):

@@ -1,7 +1,8 @@
 """The wire format of the channels between two workers.
 
     frame    =  length: u32 | channel: u32 | kind: u8 | payload: length bytes     (little endian)
-    payload  =  an Arrow IPC stream (batch), i64 (watermark), JSON (barrier, hello), u32 (credit)
+    payload  =  an Arrow IPC stream (batch), i64 (watermark), JSON (barrier, latency marker, hello),
+                u32 (credit)
 
 One connection carries every channel from one worker to another; credits and nothing else flow back.
 
@@ -28,6 +29,7 @@ from engine.elements import (
     Element,
     EndOfInput,
     Idle,
+    LatencyMarker,
     Micros,
     SnapshotKind,
     Watermark,
@@ -51,6 +53,7 @@ class Kind(IntEnum):
     END_OF_INPUT = 5
     CREDIT = 6
     HELLO = 7
+    LATENCY_MARKER = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,9 @@ def encode(channel: int, element: Element) -> Frame:
             return Frame(channel, Kind.IDLE, b"")
         case Barrier():
             return Frame(channel, Kind.BARRIER, _barrier_bytes(element))
+        case LatencyMarker(source, sent_at, number):
+            payload = json.dumps([source, sent_at, number]).encode()
+            return Frame(channel, Kind.LATENCY_MARKER, payload)
         case EndOfInput():
             return Frame(channel, Kind.END_OF_INPUT, b"")
         case _:
@@ -94,6 +100,9 @@ def decode(frame: Frame) -> Element:
             return _barrier(frame.payload)
         case Kind.END_OF_INPUT:
             return EndOfInput()
+        case Kind.LATENCY_MARKER:
+            source, sent_at, number = json.loads(frame.payload)
+            return LatencyMarker(source, Micros(sent_at), number)
         case Kind.CREDIT | Kind.HELLO:
             msg = f"wire frame is not an element: got {frame.kind.name}"
             raise ValueError(msg)

@@ -14,10 +14,14 @@ from collections.abc import Mapping
 from engine.elements import MIN_TIME
 from engine.runtime.channels import CAPACITY
 from engine.runtime.metrics import OperatorMetrics, Queues, TaskMetrics
+from engine.runtime.quantiles import histogram
 from engine.runtime.spec import TaskSpec
 from engine.runtime.worker_occupancy import Occupancy
 
 Numbers = dict[str, float]
+
+LATENCY = "latency."
+"""How the numbers of latency histograms begin: in Flink they are the job's."""
 
 INPUT, OUTPUT = "Shuffle.Netty.Input.Buffers", "Shuffle.Netty.Output.Buffers"
 """Flink's names of the places; one buffer is one element here."""
@@ -46,7 +50,8 @@ class MetricReader:
         source = _source(metrics)
         head = {f"{metrics.operators[0].name}.{name}": value for name, value in source.items()}
         waiting = self._waiting(queues)
-        return numbers | rates | times | source | head | waiting | self._time(now)
+        latency = self._latency(metrics)
+        return numbers | rates | times | source | head | waiting | latency | self._time(now)
 
     def _counters(self, metrics: TaskMetrics) -> Numbers:
         sending = {output.edge.operator for output in self._spec.outputs}
@@ -72,6 +77,15 @@ class MetricReader:
             "accumulateBackPressuredTimeMs": int(1000 * backpressured),
             "accumulateIdleTimeMs": int(1000 * idle),
             "accumulateBusyTimeMs": int(1000 * max(now - self._started - backpressured - idle, 0)),
+        }
+
+    def _latency(self, metrics: TaskMetrics) -> Numbers:
+        vertex, subtask = self._spec.vertex.id, self._spec.subtask
+        here = f"operator_id.{vertex}.operator_subtask_index.{subtask}"
+        return {
+            f"{LATENCY}source_id.{source}.{here}.latency_{name}": value
+            for source, known in list(metrics.latencies.items())
+            for name, value in histogram([latency // 1000 for latency in known.copy()]).items()
         }
 
     def _waiting(self, queues: Queues) -> Numbers:

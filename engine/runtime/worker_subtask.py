@@ -32,6 +32,8 @@ from engine.runtime.worker_occupancy import Occupancy
 from engine.runtime.worker_requests import RequestLoop
 
 MICROS = 1_000_000
+MARK_EVERY = MICROS
+"""µs between two latency markers of a source: nothing beside its rows."""
 
 
 class Reports(Protocol):
@@ -73,6 +75,7 @@ class Subtask:
         self._stopping = False
         self._told_end = False
         self._poll_at = MIN_TIME
+        self._marked_at = MIN_TIME
         self._blocked = Micros(0)
         self._requests: RequestLoop | None = None
         self._thread = threading.Thread(target=self._live, name=f"subtask {spec.id}", daemon=True)
@@ -262,6 +265,9 @@ class Subtask:
         polling = task.poll(now, self._max_rows, self._blocked)
         self._blocked = Micros(0)
         self._poll_at = polling.again_at
+        if polling.rows and now - self._marked_at >= MARK_EVERY:
+            self._marked_at = now
+            task.mark(now, now // MARK_EVERY)
         if polling.rows:
             self.batches.begin(now, polling.rows, polling.queued)
         if polling.report is not None:

@@ -195,6 +195,15 @@ METRICS: Mapping[tuple[Scope, str], Metric] = {
     for name, exposed, meaning, kind, scale in metrics
 }
 
+LATENCY = Metric(
+    "latency",
+    Scope.JOB,
+    "latency_seconds",
+    "From the moment in which a source reads to that in which a step takes, over two minutes.",
+    scale=_MS,
+)
+"""One sample per source, step, subtask and quantile."""
+
 COUNTED = Metric(
     "counter",
     Scope.OPERATOR,

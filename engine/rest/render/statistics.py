@@ -1,31 +1,13 @@
-"""Small statistics under the names that Flink gives them.
-
-Source   percentiles as in Apache Commons Math's `Percentile` (LEGACY): position p (n + 1) / 100
-         among the sorted values, interpolated, clamped to the ends.
-"""
+"""Small statistics under the names that Flink gives them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.runtime.quantiles import percentile
+
 SUMMARY_PERCENTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9}
 AGGREGATED_PERCENTILES = {"p25": 25.0, "median": 50.0, "p75": 75.0, "p95": 95.0}
-
-
-def percentile(ordered: Sequence[float], percent: float) -> float:
-    """A percentile of at least one sorted value.
-
-    >>> percentile([1.0, 3.0], 50.0), percentile([1.0, 3.0], 99.0)
-    (2.0, 3.0)
-    """
-    position = percent * (len(ordered) + 1) / 100
-    if position < 1:
-        return float(ordered[0])
-    if position >= len(ordered):
-        return float(ordered[-1])
-    below = int(position)
-    low, high = ordered[below - 1], ordered[below]
-    return low + (position - below) * (high - low)
 
 
 def summary(values: Sequence[int]) -> dict[str, object]:

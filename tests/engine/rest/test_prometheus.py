@@ -7,9 +7,14 @@ import re
 import httpx
 import pytest
 
-from engine.rest.model.metrics import COUNTED, METRICS, Kind, Metric, Sample, Scope
+from engine.rest.model.cluster import ClusterInfo
+from engine.rest.model.jobs import JobDetails, JobStatus
+from engine.rest.model.metrics import COUNTED, LATENCY, METRICS, Kind, Metric, Sample, Scope
 from engine.rest.render.prometheus import name_of, text
+from engine.rest.render.samples import samples
+from engine.testing import fake_values
 from engine.testing.fake_service import FakeService
+from engine.testing.fake_values import SOURCE_ID, WINDOW_ID
 
 METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\\\|\\"|\\n)*"'
@@ -36,7 +41,7 @@ def test_the_text_is_exactly_so():
     assert text([]) == ""
 
 
-@pytest.mark.parametrize("metric", [*METRICS.values(), COUNTED], ids=name_of)
+@pytest.mark.parametrize("metric", [*METRICS.values(), COUNTED, LATENCY], ids=name_of)
 def test_names_keep_to_the_rules(metric: Metric):
     assert METRIC_NAME.fullmatch(name_of(metric))
     assert name_of(metric).endswith("_total") == (metric.kind is Kind.COUNTER)
@@ -45,7 +50,7 @@ def test_names_keep_to_the_rules(metric: Metric):
 
 
 def test_no_two_metrics_have_one_name():
-    names = [name_of(metric) for metric in [*METRICS.values(), COUNTED]]
+    names = [name_of(metric) for metric in [*METRICS.values(), COUNTED, LATENCY]]
     assert len(names) == len(set(names))
 
 
@@ -82,3 +87,15 @@ async def test_what_a_worker_uses_is_told_of_each(http: httpx.AsyncClient, job: 
         if line.startswith("headwater_worker_memory_resident_bytes{")
     ]
     assert [re.search(r'slot="(\d)"', line)[1] for line in lines] == ["0", "1"]
+
+
+def test_latencies_of_a_job_are_samples_with_quantiles():
+    where = f"source_id.{SOURCE_ID}.operator_id.{WINDOW_ID}.operator_subtask_index.1"
+    metrics = {f"latency.{where}.latency_{name}": 250 for name in ("p99", "stddev")}
+    plan = fake_values.plan("flights", 1)
+    job = JobDetails("ab", "flights", JobStatus.RUNNING, 1, -1, {}, 1, 8, plan, (), metrics=metrics)
+    cluster = ClusterInfo("1", "x", ())
+    assert text(samples(cluster, [job])).splitlines()[2] == (
+        f'headwater_job_latency_seconds{{job="flights",job_id="ab",quantile="0.99",'
+        f'source_id="{SOURCE_ID}",subtask="1",task_id="{WINDOW_ID}"}} 0.25'
+    )

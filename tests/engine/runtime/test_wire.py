@@ -15,6 +15,7 @@ from engine.elements import (
     Batch,
     EndOfInput,
     Idle,
+    LatencyMarker,
     Micros,
     SnapshotKind,
     Watermark,
@@ -37,6 +38,7 @@ ELEMENTS = [
     Watermark(MAX_TIME),
     Idle(),
     EndOfInput(),
+    LatencyMarker("ab", Micros(1_700_000_000_000_000), 3),
     Barrier(7),
     Barrier(8, SnapshotKind.SAVEPOINT, AfterBarrier.DRAIN, 1_700_000_000_000, "/s/ä b"),
 ]
