@@ -23,6 +23,7 @@ import polars as pl
 
 from engine.elements import KEY_GROUP
 from engine.errors import FunctionError, GraphError
+from engine.frames import kept
 
 DEFAULT_MAX_PARALLELISM = 128
 
@@ -30,6 +31,9 @@ MAX_MAX_PARALLELISM = 2**15
 """Key groups are UInt16 columns, and a job never needs more."""
 
 _Words = npt.NDArray[np.uint64]
+
+_FEW = 1_000
+"""Rows up to which hashing each text takes less time than finding those that differ."""
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -60,6 +64,17 @@ def range_of(subtask: int, parallelism: int, max_parallelism: int) -> KeyGroupRa
     lo = -(-subtask * max_parallelism // parallelism)
     hi = -(-(subtask + 1) * max_parallelism // parallelism)
     return KeyGroupRange(lo, hi)
+
+
+def rows_of(frame: pl.DataFrame, groups: KeyGroupRange) -> pl.DataFrame:
+    """The rows of some key groups, by their column `key_group`.
+
+    >>> rows_of(pl.DataFrame({"key_group": [1, 5]}), KeyGroupRange(0, 5)).rows()
+    [(1,)]
+    """
+    of_rows = frame.get_column(KEY_GROUP).to_numpy()
+    ours = (of_rows >= groups.lo) & (of_rows < groups.hi)
+    return frame if ours.all() else kept(frame, pl.Series(ours))
 
 
 def subtask_of(group: int, parallelism: int, max_parallelism: int) -> int:
@@ -147,6 +162,9 @@ def _words(column: pl.Series) -> _Words:
 
 
 def _text_words(column: pl.Series) -> _Words:
+    if len(column) <= _FEW:
+        texts = column.cast(pl.Binary).to_list()
+        return np.fromiter(map(zlib.crc32, texts), dtype=np.uint64, count=len(texts))
     distinct = column.unique()
     raw = distinct.cast(pl.Binary).to_list()
     words = pl.Series([zlib.crc32(value) for value in raw], dtype=pl.UInt64)

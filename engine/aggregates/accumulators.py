@@ -289,6 +289,8 @@ def unsigned_zeros(values: pl.Series) -> pl.Series:
     """Make -0.0 into 0.0: equal values must not differ in their bits."""
     if not values.dtype.is_float():
         return values
+    if not (values == 0).any():
+        return values
     value = pl.col(values.name)
     # Not `+ 0.0`, which Polars leaves out as doing nothing.
     return values.to_frame().select(pl.when(value == 0).then(0.0).otherwise(value)).to_series()

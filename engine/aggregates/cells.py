@@ -19,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.aggregates import exact, squares
+from engine.frames import present
 from engine.kernels import active
 
 At = npt.NDArray[np.int32]
@@ -156,7 +157,7 @@ class ExactSumCells(SumCells):
         *limbs, special, rest = (partials.get_column(name) for name in self._columns)
         rows: Flags = (special.to_numpy() != 0.0) | (np.abs(limbs[-1].to_numpy()) >= _MOST_TOP)
         if rest.null_count() < len(rest):
-            rows |= rest.is_not_null().to_numpy()
+            rows |= present(rest)
         return rows if rows.any() else None
 
     def merge(self, at: At, partials: pl.DataFrame) -> None:
@@ -225,7 +226,7 @@ class ExtremeCells(Cells):
         """NaN, which has no place in an order."""
         if not self._floats:
             return None
-        rows: Flags = np.isnan(values.to_numpy()) & values.is_not_null().to_numpy()
+        rows: Flags = np.isnan(values.to_numpy()) & present(values)
         return rows if rows.any() else None
 
     def add(self, at: At, values: pl.Series) -> None:

@@ -29,7 +29,8 @@ class AtTime(Accumulator):
 
     def lift(self, values: pl.Series) -> Sequence[pl.Series]:
         """Turn pairs of time and value into partial columns."""
-        value, time = values.struct.field("value"), values.struct.field("time")
+        pairs = values.struct.unnest()
+        value, time = pairs.get_column("value"), pairs.get_column("time")
         if value.null_count():
             nulls = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(time))
             time = time.zip_with(value.is_not_null(), nulls)

@@ -16,6 +16,7 @@ from engine.aggregates.accumulators import Accumulator, negated_parts
 from engine.aggregates.cells import Cells
 from engine.elements import KEY_GROUP, ROW_WATERMARK
 from engine.errors import FunctionError
+from engine.frames import without
 
 ROWS = "partial.rows"
 """How many rows a fresh partial stands for: travels over the shuffle, is not kept in state."""
@@ -136,7 +137,7 @@ class Partials:
 
     def _compute(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Evaluate expressions, which see all columns but those that come and go with batches."""
-        visible = frame.drop(ROW_WATERMARK, KEY_GROUP, strict=False)
+        visible = without(frame, (ROW_WATERMARK, KEY_GROUP))
         try:
             return visible.with_columns(**self._computed)
         except pl.exceptions.PolarsError as error:

@@ -17,10 +17,17 @@ from pyarrow.lib import ArrowException
 
 from engine.elements import KEY_GROUP
 from engine.errors import StorageError
-from engine.keygroups import KeyGroupRange
+from engine.keygroups import KeyGroupRange, rows_of
 
 ROW_GROUP = 2**18
 """As many rows as Polars itself puts into one."""
+
+_LITTLE = 2**14
+"""Bytes of a table up to which compression is left out: with it, writing takes twice as long, and
+the file is mostly its footer."""
+
+_FEW = 2**12
+"""Rows up to which threads take longer to start than to read."""
 
 _OLDEST = pl.CompatLevel.oldest()
 """Text as Arrow has always had it, so that any reader of Parquet takes it."""
@@ -35,10 +42,7 @@ def write_parts(parts: Iterable[pl.DataFrame], file: IO[bytes]) -> int:
             for group in part.iter_slices(ROW_GROUP):
                 table = group.to_arrow(compat_level=_OLDEST)
                 if writer is None:
-                    # Level 1: checkpoints are written often and read seldom.
-                    writer = pq.ParquetWriter(  # type: ignore[no-untyped-call]
-                        file, table.schema, compression="zstd", compression_level=1
-                    )
+                    writer = _writer(file, table.schema, table.nbytes)
                 writer.write_table(table)  # type: ignore[no-untyped-call]
                 rows += table.num_rows
     except ArrowException as error:
@@ -48,6 +52,13 @@ def write_parts(parts: Iterable[pl.DataFrame], file: IO[bytes]) -> int:
         if writer is not None:
             writer.close()  # type: ignore[no-untyped-call]
     return rows
+
+
+def _writer(file: IO[bytes], schema: object, size_bytes: int) -> pq.ParquetWriter:
+    # Level 1: checkpoints are written often and read seldom.
+    compressed = {"compression": "zstd", "compression_level": 1}
+    how = compressed if size_bytes > _LITTLE else {"compression": "none"}
+    return pq.ParquetWriter(file, schema, **how)  # type: ignore[no-untyped-call]
 
 
 def opened_parquet(file: IO[bytes]) -> pq.ParquetFile:
@@ -69,15 +80,15 @@ def read_parts(
     if groups is not None:
         wanted = [index for index in wanted if _may_hold(stored, index, groups)] or [0]
     batches = stored.iter_batches(  # type: ignore[no-untyped-call]
-        ROW_GROUP, row_groups=wanted, columns=None if columns is None else list(columns)
+        ROW_GROUP,
+        row_groups=wanted,
+        columns=None if columns is None else list(columns),
+        use_threads=stored.metadata.num_rows > _FEW,
     )
     for batch in batches:
         part = pl.from_arrow(batch)
         assert isinstance(part, pl.DataFrame)
-        if groups is not None:
-            group = pl.col(KEY_GROUP)
-            part = part.filter((group >= groups.lo) & (group < groups.hi))
-        yield part
+        yield part if groups is None else rows_of(part, groups)
 
 
 def _may_hold(stored: pq.ParquetFile, index: int, groups: KeyGroupRange) -> bool:

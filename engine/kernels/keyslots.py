@@ -67,7 +67,8 @@ class KeySlots:
             both = slots.astype(np.uint64) << np.uint64(32) | more.astype(np.uint64)
             slots, fresh = self._pairs[place - 1].of(both)
         if len(fresh):
-            keys = frame.select(self.keys)[fresh]
+            places = pl.Series(fresh.astype(np.uint32))
+            keys = pl.DataFrame([frame.get_column(key)[places] for key in self.keys])
             groups = key_groups(keys, self.keys, self._max_parallelism)
             self._frames.append(keys.insert_column(0, groups))
             self._count += len(fresh)

@@ -15,6 +15,7 @@ import polars as pl
 
 from engine.elements import EVENT_TIME, KEY_GROUP, RESERVED_COLUMNS, ROW_WATERMARK
 from engine.errors import FunctionError, GraphError
+from engine.frames import without
 
 Schema = Mapping[str, pl.DataType]
 
@@ -58,14 +59,13 @@ def evaluate(
 ) -> pl.DataFrame:
     """Run expressions that keep the number of rows, out of sight of the hidden columns."""
     hidden = [frame.get_column(name) for name in HIDDEN_COLUMNS if name in frame.columns]
-    visible = frame.drop(*(column.name for column in hidden))
-    outcome = evaluate_rows(visible, apply, step)
-    return outcome.with_columns(hidden) if hidden else outcome
+    outcome = evaluate_rows(without(frame, HIDDEN_COLUMNS), apply, step)
+    return outcome.hstack(hidden) if hidden else outcome
 
 
 def values(frame: pl.DataFrame, expression: pl.Expr, step: str) -> pl.Series:
     """One value per row, computed out of sight of the hidden columns. Raises FunctionError."""
-    visible = frame.drop(HIDDEN_COLUMNS, strict=False)
+    visible = without(frame, HIDDEN_COLUMNS)
     named = expression.alias("value")
     made = evaluate_rows(visible, lambda rows: rows.with_columns(named), step)
     return made.get_column("value")

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from engine.elements import EVENT_TIME, KEY_GROUP, MIN_TIME, ROW_WATERMARK, Micros
+from engine.frames import kept, present, without
 from engine.operators.contract import Context
 from engine.windows import Times
 
@@ -32,8 +33,8 @@ def row_marks(frame: pl.DataFrame, watermark: Micros) -> Times | None:
         return None
     # Null where a row is not behind its split at all. The operator's own watermark is above that of
     # a row only after its split was idle.
-    own = frame.get_column(ROW_WATERMARK).fill_null(MIN_TIME).to_numpy()
-    marks: Times = np.maximum(own, np.int64(watermark))
+    own = frame.get_column(ROW_WATERMARK).to_arrow().fill_null(MIN_TIME)
+    marks: Times = np.maximum(own.to_numpy(zero_copy_only=False), np.int64(watermark))
     return marks
 
 
@@ -41,7 +42,7 @@ def behind(frame: pl.DataFrame, watermark: Micros) -> pl.Series | None:
     """Which rows are behind their watermark; None when all are in time."""
     late = None
     if ROW_WATERMARK in frame.columns:
-        late = frame.get_column(ROW_WATERMARK).is_not_null()
+        late = pl.Series(present(frame.get_column(ROW_WATERMARK)))
     times = frame.get_column(EVENT_TIME)
     if int(times.to_numpy().min()) < watermark:
         late = times < watermark if late is None else late | (times < watermark)
@@ -52,7 +53,7 @@ def set_aside(frame: pl.DataFrame, late: pl.Series | None, port: int, ctx: Conte
     """Send late rows to the side output of their input; give the others."""
     if late is None:
         return frame
-    rows = frame.filter(late)
-    ctx.emit(rows.drop(KEY_GROUP), LATE_TAGS[port])
+    rows = kept(frame, late)
+    ctx.emit(without(rows, (KEY_GROUP,)), LATE_TAGS[port])
     ctx.count(LATE_ROWS, rows.height)
-    return frame.filter(~late)
+    return kept(frame, ~late)

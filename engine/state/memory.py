@@ -13,7 +13,7 @@ import polars as pl
 
 from engine.elements import KEY_GROUP
 from engine.errors import InternalError, RestoreError
-from engine.keygroups import KeyGroupRange
+from engine.keygroups import KeyGroupRange, rows_of
 from engine.state.agenda import MemoryAgenda
 from engine.state.changes import KeyChanges, LayerPolicy
 from engine.state.contract import (
@@ -189,7 +189,7 @@ def owned_rows(
     _check_table(descriptor, table)
     if descriptor.is_broadcast:
         return table
-    return table.filter((pl.col(KEY_GROUP) >= ours.lo) & (pl.col(KEY_GROUP) < ours.hi))
+    return rows_of(table, ours)
 
 
 def _check_table(descriptor: StateDescriptor, table: pl.DataFrame) -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from engine.frames import kept
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import values
 
@@ -21,7 +22,7 @@ class Filter(Operator):
 
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Keep the rows that the predicate is true for."""
-        ctx.emit(frame.filter(values(frame, self.predicate, self.name)))
+        ctx.emit(kept(frame, values(frame, self.predicate, self.name)))
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from engine.frames import chosen
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import evaluate
 
@@ -30,7 +31,8 @@ class Project(Operator):
         ctx.emit(evaluate(frame, self._apply, self.step))
 
     def _apply(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.with_columns(*self.expressions).select(self.columns)
+        made = frame.with_columns(*self.expressions) if self.expressions else frame
+        return chosen(made, self.columns)
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
+from engine.frames import kept
 from engine.operators.contract import MAIN, Context, Operator
 from engine.operators.expressions import values
 
@@ -35,8 +37,10 @@ class Split(Operator):
     def on_batch(self, frame: pl.DataFrame, port: int, ctx: Context) -> None:
         """Find the output of each row."""
         choices = values(frame, self._choice, self.name)
-        for index, tag in enumerate(self._tags):
-            ctx.emit(frame.filter(choices == index), tag)
+        counts = np.bincount(choices.to_numpy(), minlength=len(self._tags)).tolist()
+        for index, (tag, count) in enumerate(zip(self._tags, counts, strict=True)):
+            if count:
+                ctx.emit(frame if count == frame.height else kept(frame, choices == index), tag)
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from engine.elements import EVENT_TIME
+from engine.frames import kept
 from engine.kernels import KeySlots, active
 
 _MOST_PAIRS = 500_000
@@ -50,7 +51,7 @@ class Run:
 
     def only(self, mask: npt.NDArray[np.bool_]) -> Run:
         """Some of its rows."""
-        return Run(self.rows.filter(pl.Series(mask)), self.slots[mask], self.times[mask])
+        return Run(kept(self.rows, pl.Series(mask)), self.slots[mask], self.times[mask])
 
     def meet(self, other: Run, lower: int, upper: int) -> Iterator[tuple[Places, Places]]:
         """(my rows, its rows) that have one key, and lower <= its time - my time <= upper."""

@@ -26,6 +26,7 @@ import polars as pl
 
 from engine.durations import format_duration
 from engine.elements import EVENT_TIME, MIN_TIME, Micros
+from engine.frames import kept, without
 from engine.kernels import KeySlots
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import user_columns
@@ -100,12 +101,11 @@ class IntervalJoin(Operator):
             marks = np.full_like(times, ctx.watermark)
         behind = pl.Series(times < marks)
         late = times + self._reach[port] < marks
-        frame = frame.with_columns(
-            pl.select(pl.when(behind).then(pl.Series(marks))).to_series().alias(MARK)
-        )
+        nulls = pl.Series([None], dtype=pl.Int64).new_from_index(0, frame.height)
+        frame = frame.hstack([pl.Series(MARK, marks).zip_with(behind, nulls)])
         if late.any():
-            set_aside(frame.drop(MARK), pl.Series(late), port, ctx)
-            frame = frame.filter(~late)
+            set_aside(without(frame, (MARK,)), pl.Series(late), port, ctx)
+            frame = kept(frame, pl.Series(~late))
         self._rows(ctx, port).append(frame)
 
     def on_watermark(self, time: Micros, ctx: Context) -> None:

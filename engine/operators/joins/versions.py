@@ -73,7 +73,7 @@ class Versions:
 
     def column(self, name: str, rows: npt.NDArray[np.uint32]) -> pl.Series:
         """A column of the versions that were found."""
-        return self._rows.get_column(name).gather(pl.Series(rows))
+        return self._rows.get_column(name)[pl.Series(rows)]
 
     def add(self, fresh: pl.DataFrame) -> None:
         """Add versions that are not older than those that have settled."""

@@ -142,7 +142,7 @@ class RowsOut:
 
     def _gathered(self, source: pl.DataFrame, name: str, *, one_for_one: bool) -> pl.Series:
         column = source.get_column(name)
-        return column if one_for_one else column.gather(self._origins)
+        return column if one_for_one else column[pl.Series(self._origins, dtype=pl.UInt32)]
 
     def _given(self, name: str) -> list[Any]:
         if name not in self._names:

@@ -26,6 +26,7 @@ from engine.aggregates import Partials
 from engine.aggregates.cells import Flags
 from engine.elements import EVENT_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError
+from engine.frames import kept, present
 from engine.keygroups import key_groups
 from engine.operators.contract import Context, Operator
 from engine.operators.expressions import short_row
@@ -87,9 +88,10 @@ class PartialAggregate(Operator):
         )
         late = counts_from > self.horizons.last(ends)
         if late.any():
-            ctx.emit(frame.filter(late), LATE)
+            ctx.emit(kept(frame, pl.Series(late)), LATE)
             ctx.count(LATE_ROWS, int(late.sum()))
-            frame, ends, counts_from = frame.filter(~late), ends[~late], counts_from[~late]
+            frame = kept(frame, pl.Series(~late))
+            ends, counts_from = ends[~late], counts_from[~late]
         held = bool((counts_from > self.horizons.window.first_ends(ends)).any())
         counting = counts_from if held else None
         emit_partials(frame, ends, counting, self.partials, self.keys, ctx)
@@ -107,21 +109,21 @@ def left_over(
     apart = _either(panes.outside(values), _behind(frame))
     usual = frame
     if apart is not None:
-        usual = frame.filter(~apart)
+        usual = kept(frame, ~apart)
         values = {name: column.filter(~apart) for name, column in values.items()}
     try:
         if not usual.height or not panes.add(usual, values, watermark):
             return frame
     except pl.exceptions.PolarsError as error:
         raise _failed(error, frame) from error
-    return usual.clear() if apart is None else frame.filter(apart)
+    return usual.clear() if apart is None else kept(frame, apart)
 
 
 def _behind(frame: pl.DataFrame) -> Flags | None:
     """Which rows are behind the watermark of their split; None for no row."""
     if ROW_WATERMARK not in frame.columns:
         return None
-    return frame.get_column(ROW_WATERMARK).is_not_null().to_numpy()
+    return present(frame.get_column(ROW_WATERMARK))
 
 
 def _either(one: Flags | None, other: Flags | None) -> pl.Series | None:
