@@ -98,8 +98,8 @@ class Target:
         for job in self.engine.jobs():
             if job.id == job_id and job.tasks.get("running", 0) < job.tasks.get("total", 0):
                 print(
-                    f"headwater: the savepoint waits until the job runs: it is {job.state}, with "
-                    f"{_tasks(job)} tasks; when that stays so, see whether the engine has slots",
+                    f"headwater: the savepoint waits until the job runs: it is {_state(job)}, with "
+                    f"{_tasks(job)} tasks running",
                     file=sys.stderr,
                 )
 
@@ -159,10 +159,15 @@ def list_jobs(options: argparse.Namespace, target: Target) -> None:
         print("no jobs" if options.all else "no running jobs; --all shows those that have ended")
         return
     rows = [
-        (job.id, job.name, job.state, _time(job.start_ms), _tasks(job))
+        (job.id, job.name, _state(job), _time(job.start_ms), _tasks(job))
         for job in sorted(jobs, key=lambda job: job.start_ms, reverse=True)
     ]
     print(table(("id", "name", "state", "started", "tasks running"), rows))
+
+
+def _state(job: JobSummary) -> str:
+    """Where it stands, and what it waits for."""
+    return f"{job.state}, {job.waiting_for}" if job.waiting_for else job.state
 
 
 def savepoint(options: argparse.Namespace, target: Target) -> None:

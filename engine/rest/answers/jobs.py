@@ -28,6 +28,8 @@ class JobSummary:
     last_modification_ms: int
     tasks: Mapping[str, int]
     """Subtasks by state, in lower case, and "total"."""
+    waiting_for: str | None = None
+    """Why it does not run yet, e.g. "waits for 2 slots, 1 free"; None otherwise, and from Flink."""
 
     @property
     def all_running(self) -> bool:
@@ -47,6 +49,7 @@ class JobSummary:
             duration_ms=body["duration"],
             last_modification_ms=body["last-modification"],
             tasks=body["tasks"],
+            waiting_for=body.get("headwater", {}).get("waiting-for"),
         )
 
 

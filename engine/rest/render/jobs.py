@@ -89,6 +89,7 @@ def _overview(job: JobDetails, now_ms: int) -> dict[str, object]:
         "last-modification": max(job.timestamps.values(), default=job.start_ms),
         "tasks": _tasks(job.vertices),
         "pending-operators": 0,
+        "headwater": {"waiting-for": job.waiting_for},
     }
 
 

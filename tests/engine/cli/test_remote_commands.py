@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -128,7 +129,9 @@ class WithoutSlots:
         return self.answers.pop(0)
 
     def jobs(self) -> list[SimpleNamespace]:
-        return [SimpleNamespace(id="a", state=JobStatus.CREATED, tasks={"total": 2})]
+        waiting = "waits for 2 slots, 1 free"
+        known = {"id": "a", "state": JobStatus.CREATED, "tasks": {"total": 2}}
+        return [SimpleNamespace(**known, waiting_for=waiting)]
 
 
 def test_a_savepoint_that_waits_for_slots_says_so(
@@ -137,7 +140,8 @@ def test_a_savepoint_that_waits_for_slots_says_so(
     monkeypatch.setattr(remote, "PATIENCE_S", -1.0)
     target = remote.Target(cast("EngineClient", WithoutSlots()))
     assert target.wait_for_savepoint("a", "t") == "/svpt/1"
-    assert "it is CREATED, with 0/2 tasks" in capsys.readouterr().err
+    told = "it is CREATED, waits for 2 slots, 1 free, with 0/2 tasks running"
+    assert told in capsys.readouterr().err
 
 
 def test_a_relative_folder_is_meant_from_here(
@@ -180,6 +184,17 @@ def test_list_shows_running_jobs_or_all(
     assert capsys.readouterr().out == "no running jobs; --all shows those that have ended\n"
     headwater("list", "--all")
     assert "CANCELED" in capsys.readouterr().out
+
+
+def test_list_says_for_how_many_slots_a_job_waits(
+    headwater: Headwater, job: str, service: FakeService, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waiting = replace(
+        service.known[job], status=JobStatus.CREATED, waiting_for="waits for 2 slots, 1 free"
+    )
+    service.known[job] = waiting
+    headwater("list")
+    assert "CREATED, waits for 2 slots, 1 free" in capsys.readouterr().out
 
 
 def test_of_two_jobs_with_one_name_the_running_one_is_meant(
