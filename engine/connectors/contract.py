@@ -101,6 +101,9 @@ class SinkWriter(ABC):
     """Writes for one subtask. Owned by one thread. The order of calls:
 
     recover (subtask 0 only, once, before any write), then write* prepare commit* ... close.
+
+    Several checkpoints may be prepared before the first of them is committed; they are committed in
+    the order in which they were prepared.
     """
 
     @abstractmethod

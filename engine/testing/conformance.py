@@ -90,6 +90,8 @@ def check_two_phase_sink(make: Callable[[], Sink], read: Read) -> None:
             _unprepared_rows_die_with_the_writer,
             _staged_rows_of_no_snapshot_are_dropped,
             _staged_rows_of_the_snapshot_are_committed,
+            _several_staged_are_committed_one_by_one,
+            _several_staged_are_recovered_together,
             _one_subtask_commits_for_all,
             _nothing_to_commit_is_no_error,
             _a_shadow_writes_elsewhere,
@@ -198,6 +200,34 @@ def _staged_rows_of_the_snapshot_are_committed(bench: _SinkBench) -> None:
     first.prepare(5)
     bench.writer().recover([staged])
     bench.expect(frame, "after a crash between checkpoint and commit")
+
+
+def _staged_twice(bench: _SinkBench) -> tuple[SinkWriter, list[tuple[pl.DataFrame, Json]]]:
+    """A writer with two checkpoints under way, and rows that belong to neither."""
+    writer, staged = bench.writer(), []
+    for checkpoint_id in (11, 12):
+        frame = bench.frame()
+        writer.write(frame)
+        staged.append((frame, _json(writer.prepare(checkpoint_id))))
+    writer.write(bench.frame())
+    bench.expect(None, "while two checkpoints are under way")
+    return writer, staged
+
+
+def _several_staged_are_committed_one_by_one(bench: _SinkBench) -> None:
+    writer, staged = _staged_twice(bench)
+    for frame, committable in staged:
+        writer.commit(committable)
+        bench.expect(frame, "after the older of two checkpoints was committed, then the newer")
+    bench.writer().recover([])
+
+
+def _several_staged_are_recovered_together(bench: _SinkBench) -> None:
+    writer, ((older, first), (newer, second)) = _staged_twice(bench)
+    writer.commit(first)
+    bench.expect(older, "after the older of two checkpoints was committed")
+    bench.writer().recover([first, second])
+    bench.expect(newer, "after a crash before the newer was committed, but not before the older")
 
 
 def _one_subtask_commits_for_all(bench: _SinkBench) -> None:
