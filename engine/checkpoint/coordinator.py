@@ -138,23 +138,20 @@ class Coordinator:
         """A subtask has written its part."""
         pending = self._pending.get(snapshot.checkpoint_id)
         if pending is None:
-            return self._late_ack(snapshot.checkpoint_id)
+            self._discard_again(snapshot.checkpoint_id)
+            return Ack.LATE if snapshot.checkpoint_id < self.next_id else Ack.UNKNOWN
         outcome = pending.ack(snapshot, now_ms)
         if outcome is Ack.ACCEPTED:
             self._log.put(pending.stats())
             self._write_next(now_ms)
         return outcome
 
-    def _late_ack(self, checkpoint_id: int) -> Ack:
-        if checkpoint_id in self._discarded:
-            # Its files were written after the folder was deleted, and made the folder again.
-            self.effects.append(DiscardFolder(self._discarded[checkpoint_id]))
-        return Ack.LATE if checkpoint_id < self.next_id else Ack.UNKNOWN
-
     def decline(self, task: TaskId, checkpoint_id: int, message: str, now_ms: int) -> None:
         """A subtask could not write its part."""
         pending = self._pending.get(checkpoint_id)
-        if pending is not None and not pending.writing:
+        if pending is None:
+            self._discard_again(checkpoint_id)
+        elif not pending.writing:
             self._abort(
                 pending, FailureReason.DECLINED, f"{pending.name_of(task)}: {message}", now_ms
             )
@@ -286,6 +283,11 @@ class Coordinator:
         self._discarded[pending.id] = folder
         if len(self._discarded) > DISCARDED:
             del self._discarded[next(iter(self._discarded))]
+
+    def _discard_again(self, checkpoint_id: int) -> None:
+        """Files that were written after the folder was deleted have made it again."""
+        if checkpoint_id in self._discarded:
+            self.effects.append(DiscardFolder(self._discarded[checkpoint_id]))
 
     def _is_too_much(self, pending: PendingSnapshot, now_ms: int) -> bool:
         """Whether the job has to restart because of a snapshot that failed."""

@@ -91,7 +91,8 @@ class JobSnapshots:
         self._patience: list[asyncio.TimerHandle] = []
         """One for each that waits, or has waited since the last attempt."""
         self._timer: asyncio.TimerHandle | None = None
-        self._work = Background()
+        self._recording = Background()
+        self._deleting = Background()
 
     # Of the job.
 
@@ -137,12 +138,17 @@ class JobSnapshots:
             self._refuse(request, FailureReason.NOT_RUNNING, detail)
 
     async def end(self, reason: FailureReason) -> None:
-        """The attempt is over: begin nothing new, and wait for a manifest that is on its way."""
+        """The attempt is over: begin nothing new, and wait for a manifest that is on its way.
+
+        A restart does not wait for storage to delete what no attempt will read or write again.
+        """
         coordinator, self._coordinator = self._coordinator, None
         if coordinator is not None:
             coordinator.close(reason, now_ms())
             self._carry_out(coordinator)
-        await self._work.done()
+        await self._recording.done()
+        if reason is not FailureReason.TASK_LOST:
+            await self._deleting.done()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -208,7 +214,7 @@ class JobSnapshots:
             case effects.SendBarrier(barrier):
                 self._begin(barrier, coordinator)
             case effects.WriteManifest():
-                self._work.start(self._complete(effect, coordinator))
+                self._recording.start(self._complete(effect, coordinator))
             case effects.NotifyComplete(checkpoint_id):
                 self._listener.send(control.Completed(checkpoint_id))
             case effects.NotifyAborted(checkpoint_id):
@@ -216,7 +222,7 @@ class JobSnapshots:
                 self._files.abort(checkpoint_id)
                 self._listener.send(control.Aborted(checkpoint_id))
             case effects.DiscardFolder(folder):
-                self._work.start(self._files.discard(folder))
+                self._deleting.start(self._files.discard(folder))
             case effects.OperationEnded(operation):
                 self._listener.on_operation(operation)
             case effects.FailJob(reason, message):
@@ -260,7 +266,7 @@ class JobSnapshots:
             self._barriers.pop(checkpoint_id)
             self._files.complete(effect.manifest)
             coordinator.manifest_written(checkpoint_id, now_ms())
-            self._work.start(self._files.retire(self.settings.retained))
+            self._deleting.start(self._files.retire(self.settings.retained))
         self._carry_out(coordinator)
 
 

@@ -117,6 +117,14 @@ def test_what_a_slow_subtask_wrote_after_the_abort_is_deleted_too() -> None:
     assert job.effects() == [DiscardFolder("/chk/chk-1")]
 
 
+def test_what_a_subtask_left_that_gave_up_after_the_abort_is_deleted_too() -> None:
+    job = Job()
+    job.tick(100)
+    job.tick(150)
+    job.coordinator.decline(TASKS[0], 1, "the folder is gone", 160)
+    assert job.effects() == [DiscardFolder("/chk/chk-1")]
+
+
 def test_a_late_acknowledgement_never_deletes_a_complete_checkpoint() -> None:
     job = Job()
     job.tick(100)
