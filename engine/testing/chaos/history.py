@@ -19,10 +19,11 @@ from random import Random
 import polars as pl
 
 from engine.clock import monotonic
+from engine.errors import HeadwaterError
 from engine.rest.client import EngineClient
 from engine.testing.chaos import work
 from engine.testing.chaos.left_over import TEMPORARY, left_over
-from engine.testing.chaos.operator import JobLost, Operator
+from engine.testing.chaos.operator import Operator
 from engine.testing.chaos.schedule import Act, Deed, Schedule
 from engine.testing.chaos.victims import Victims
 from engine.testing.cluster import LocalCluster
@@ -62,7 +63,7 @@ class History:
                 home, slots=SLOTS, options=OPTIONS, environment={"TMPDIR": str(temporary)}
             ) as cluster:
                 self._live(cluster)
-        except (JobLost, TimeoutError, RuntimeError) as error:
+        except (HeadwaterError, TimeoutError, RuntimeError) as error:
             raise BrokenLaw(str(error)) from error
         found = work.written(self._output)
         if expected is not None and (difference := work.difference(found, expected)):

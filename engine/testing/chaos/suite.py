@@ -30,7 +30,12 @@ class Chaos:
         """The output that every other history must have."""
         if self._expected is None:
             history = self._history(UNDISTURBED, "undisturbed")
-            self._expected = history.run(None)
+            found = history.run(None)
+            empty = [name for name, table in found.items() if table.is_empty()]
+            if empty:
+                msg = f"undisturbed run wrote nothing to {', '.join(empty)}: nothing would be shown"
+                raise BrokenLaw(msg)
+            self._expected = found
             history.tidy()
         return self._expected
 
