@@ -29,6 +29,9 @@ KEEPER, STATE = "last-values", "last"
 DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 """Odd, so that different numbers stay different."""
+MEMORY = "256mb"
+"""Of which the block cache is a quarter: it has to hold ten bits for each key, to know which are
+not there."""
 LOOK = 50_000
 """µs between two looks at the gate."""
 
@@ -118,7 +121,9 @@ def main() -> None:
     parser.add_argument("--gate", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     args = parser.parse_args()
-    env = hw.Environment("large-state", checkpoint_interval=None, state_backend="rocksdb")
+    env = hw.Environment(
+        "large-state", checkpoint_interval=None, state_backend="rocksdb", state_memory=MEMORY
+    )
     updates = env.source(Updates(args.keys, args.gate), uid="updates")
     replaced = updates.key_by("key").process(LastValue(), schema={"value": pl.Float64}, uid=KEEPER)
     replaced.sink(Counted(args.output), uid="counted")

@@ -3,7 +3,8 @@
     total = what is not on disk yet (columns) + RocksDB's write buffers + its block cache
 
 Units    bytes. The memory that a firing or a snapshot needs for a moment comes on top: a few parts
-         of `part_bytes` each, whatever the size of the state.
+         of `part_bytes` each, whatever the size of the state. So does, for each large state, what
+         has changed since the last checkpoint: at most `changes_bytes`.
 """
 
 from __future__ import annotations
@@ -68,6 +69,11 @@ class Budget:
     def columns_bytes(self) -> int:
         """Of runs, waiting rows and timers that were not given to RocksDB."""
         return self.total_bytes - self.write_buffer_bytes - self.block_cache_bytes
+
+    @property
+    def changes_bytes(self) -> int:
+        """Of what has changed in a state, so that the next checkpoint need not hold all of it."""
+        return self.columns_bytes // 2
 
     @property
     def part_bytes(self) -> int:

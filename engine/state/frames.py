@@ -9,7 +9,7 @@ Cost     adding a frame to a key copies nothing; a row is copied about log8(rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 
 import numpy as np
@@ -26,7 +26,7 @@ from engine.state.contract import (
     StateDescriptor,
 )
 from engine.state.handles import FramesHandle, Key
-from engine.state.row_changes import AppendChanges
+from engine.state.row_changes import AppendChanges, Appended
 from engine.state.runs import FAN_OUT, level_of
 from engine.state.schema import table_schema
 from engine.state.tables import key_table
@@ -91,15 +91,16 @@ class MemoryFrames(FramesHandle):
         descriptor, changed = self.descriptor, self._changes.freeze(increment, self._rows)
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
-        held = {key: self._frames[key] for key in changed.starts if key in self._frames}
-        frozen = FrozenFrames(descriptor, held, changed.starts)
-        return FrozenChanges(
+        come = {
+            key: behind(self._frames[key], start)
+            for key, start in changed.starts.items()
+            if key in self._frames
+        }
+        return frame_changes(
             descriptor,
-            since=increment.base,
-            by=(KEY_GROUP, *descriptor.keys),
-            replaces=False,
-            rows=frozen.tables,
-            removed=lambda: [key_table(descriptor, changed.removed)],
+            increment,
+            changed,
+            rows=FrozenFrames(descriptor, come, changed.starts).tables,
         )
 
 
@@ -112,12 +113,10 @@ class FrozenFrames(FrozenState):
         frames: Mapping[Key, _Frames],
         starts: Mapping[Key, int] | None = None,
     ) -> None:
-        """`starts`: how many rows of each key are left out."""
+        """`starts`: behind how many rows of each key these are."""
         self.descriptor = descriptor
-        starts = starts or {}
-        behind = {key: _behind(held, starts.get(key, 0)) for key, held in frames.items()}
-        self._frames = {key: held for key, held in behind.items() if held}
-        self._starts = starts
+        self._frames = {key: held for key, held in frames.items() if held}
+        self._starts = starts or {}
 
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group, keys and index."""
@@ -139,6 +138,23 @@ class FrozenFrames(FrozenState):
             *rows,
         ]
         return pl.DataFrame(columns).select(list(schema)).sort(*names, ROW_INDEX)
+
+
+def frame_changes(
+    descriptor: StateDescriptor,
+    increment: Increment,
+    changed: Appended,
+    rows: Callable[[], Iterable[pl.DataFrame]],
+) -> FrozenChanges:
+    """`rows` that have come behind those of their keys, as a checkpoint writes them."""
+    return FrozenChanges(
+        descriptor,
+        since=increment.base,
+        by=(KEY_GROUP, *descriptor.keys),
+        replaces=False,
+        rows=rows,
+        removed=lambda: [key_table(descriptor, changed.removed)],
+    )
 
 
 def rows_by_key(
@@ -174,7 +190,7 @@ def _rows_of(frames: Iterable[pl.DataFrame]) -> int:
     return sum(frame.height for frame in frames)
 
 
-def _behind(frames: _Frames, start: int) -> _Frames:
+def behind(frames: Iterable[pl.DataFrame], start: int) -> _Frames:
     """The rows of some frames from one on, by reference."""
     left: list[pl.DataFrame] = []
     for frame in frames:

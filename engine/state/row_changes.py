@@ -90,6 +90,11 @@ class Logged:
     rows: int = 0
     size_bytes: int = 0
 
+    @property
+    def until(self) -> int | None:
+        """Up to which time all has gone; None when nothing has."""
+        return None if self.dropped == MIN_TIME else self.dropped
+
     def add(self, piece: Piece) -> None:
         """Rows have come."""
         self.pieces.append(piece)

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from engine.elements import KEY_GROUP, MIN_TIME, Micros
+from engine.elements import KEY_GROUP, Micros
 from engine.state.changes import LayerPolicy
 from engine.state.contract import (
     SLICE_END,
@@ -29,7 +29,7 @@ from engine.state.contract import (
     StateDescriptor,
 )
 from engine.state.handles import Merge, RunsHandle
-from engine.state.row_changes import LogChanges
+from engine.state.row_changes import LogChanges, Logged
 from engine.state.schema import table_schema
 
 FAN_OUT = 8
@@ -138,14 +138,7 @@ class MemoryRuns(RunsHandle):
         changed = self._changes.freeze(increment, sum(run.height for run in self._all()))
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
-        runs = [piece.rows for piece in changed.pieces]
-        return FrozenChanges(
-            self._descriptor,
-            since=increment.base,
-            by=(),
-            rows=FrozenRuns(self._descriptor, runs, self.merge).tables,
-            dropped=None if changed.dropped == MIN_TIME else changed.dropped,
-        )
+        return run_changes(self._descriptor, increment, changed, self.merge)
 
     def _all(self) -> list[pl.DataFrame]:
         return [run for end in self._ends for run in self._slices[end]]
@@ -168,6 +161,20 @@ class FrozenRuns(FrozenState):
             return pl.DataFrame(schema=schema)
         table = merged(self._runs, self._merge, self.descriptor, slices=2)
         return table.sort(KEY_GROUP, *self.descriptor.keys, SLICE_END, maintain_order=True)
+
+
+def run_changes(
+    descriptor: StateDescriptor, increment: Increment, changed: Logged, merge: Merge | None
+) -> FrozenChanges:
+    """Runs that have come, and the slices that have gone, as a checkpoint writes them."""
+    runs = [piece.left(SLICE_END) for piece in changed.pieces]
+    return FrozenChanges(
+        descriptor,
+        since=increment.base,
+        by=(),
+        rows=FrozenRuns(descriptor, runs, merge).tables,
+        dropped=changed.until,
+    )
 
 
 def merged(

@@ -106,14 +106,7 @@ class MemoryTimers(TimersHandle):
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
         added = changed & self._timers
-        gone = changed - added
-        return FrozenChanges(
-            descriptor,
-            since=increment.base,
-            by=(KEY_GROUP, *descriptor.keys, TIME),
-            rows=lambda: [timer_table(descriptor, added)],
-            removed=lambda: [timer_table(descriptor, gone)],
-        )
+        return timer_changes(descriptor, increment, added, gone=changed - added)
 
     def copy(self) -> Collection[Timer]:
         """All timers as they are now, in no order."""
@@ -130,6 +123,22 @@ class FrozenTimers(FrozenState):
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group, keys and time."""
         return timer_table(self.descriptor, self._timers)
+
+
+def timer_changes(
+    descriptor: StateDescriptor,
+    increment: Increment,
+    added: Collection[Timer],
+    gone: Collection[Timer],
+) -> FrozenChanges:
+    """Timers that have come and gone, as a checkpoint writes them."""
+    return FrozenChanges(
+        descriptor,
+        since=increment.base,
+        by=(KEY_GROUP, *descriptor.keys, TIME),
+        rows=lambda: [timer_table(descriptor, added)],
+        removed=lambda: [timer_table(descriptor, gone)],
+    )
 
 
 def timer_table(descriptor: StateDescriptor, timers: Iterable[Timer]) -> pl.DataFrame:

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from engine.elements import EVENT_TIME, KEY_GROUP, MIN_TIME, Micros
+from engine.elements import EVENT_TIME, KEY_GROUP, Micros
 from engine.state.changes import LayerPolicy
 from engine.state.contract import Frozen, FrozenChanges, FrozenState, Increment, StateDescriptor
 from engine.state.handles import RowsHandle
-from engine.state.row_changes import LogChanges
+from engine.state.row_changes import LogChanges, Logged
 from engine.state.schema import table_schema
 
 _FEW = 1_024
@@ -163,15 +163,7 @@ class MemoryRows(RowsHandle):
         changed = self._changes.freeze(increment, sum(piece.height for piece in self._pieces))
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
-        pieces = changed.pieces
-        frozen = FrozenRows(self._descriptor, lambda: [each.left(EVENT_TIME) for each in pieces])
-        return FrozenChanges(
-            self._descriptor,
-            since=increment.base,
-            by=(),
-            rows=frozen.tables,
-            dropped=None if changed.dropped == MIN_TIME else changed.dropped,
-        )
+        return row_changes(self._descriptor, increment, changed)
 
 
 class FrozenRows(FrozenState):
@@ -190,3 +182,14 @@ class FrozenRows(FrozenState):
             return pl.DataFrame(schema=table_schema(self.descriptor))
         keys = [KEY_GROUP, *self.descriptor.keys]
         return pl.concat(frames).sort(*keys, EVENT_TIME, maintain_order=True)
+
+
+def row_changes(
+    descriptor: StateDescriptor, increment: Increment, changed: Logged
+) -> FrozenChanges:
+    """Rows that have come, and up to when they have gone, as a checkpoint writes them."""
+    pieces = changed.pieces
+    frozen = FrozenRows(descriptor, lambda: [piece.left(EVENT_TIME) for piece in pieces])
+    return FrozenChanges(
+        descriptor, since=increment.base, by=(), rows=frozen.tables, dropped=changed.until
+    )

@@ -66,7 +66,7 @@ class RocksBackend(StateBackend):
         self.key_groups = key_groups
         self._budget = Budget() if budget is None else budget
         policy = LayerPolicy() if policy is None else policy
-        self._layers = replace(policy, max_bytes=self._budget.columns_bytes)
+        self._layers = replace(policy, max_bytes=self._budget.changes_bytes)
         self._memory = ColumnMemory(self._budget.columns_bytes)
         self._store = Store(folder, self._budget)
         self._states: dict[str, _Handle] = {}
@@ -114,9 +114,10 @@ class RocksBackend(StateBackend):
         return [self._frozen(self._states[name], increment) for name in sorted(self._states)]
 
     def _frozen(self, handle: _Handle, increment: Increment) -> Frozen:
-        if isinstance(handle, RocksValues) and not handle.descriptor.is_broadcast:
-            return handle.freeze_increment(increment)
-        return handle.freeze()
+        # The one is laid out anew all the time, the other is small.
+        if isinstance(handle, MemoryHeld) or handle.descriptor.is_broadcast:
+            return handle.freeze()
+        return handle.freeze_increment(increment)
 
     def restore(self, descriptor: StateDescriptor, table: pl.DataFrame) -> None:
         """Add the rows of a canonical table whose key groups are ours."""

@@ -13,19 +13,21 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import polars as pl
 from rocksdict import WriteBatch
 
-from engine.state.contract import ROW_INDEX, StateDescriptor
-from engine.state.frames import FrozenFrames, rows_by_key, taken_in
+from engine.state.contract import ROW_INDEX, Frozen, FrozenState, Increment, StateDescriptor
+from engine.state.frames import FrozenFrames, behind, frame_changes, rows_by_key, taken_in
 from engine.state.handles import FramesHandle, Key
 from engine.state.rocks.addresses import Addresses, group_of, ordered
-from engine.state.rocks.blocks import packed, unpacked
-from engine.state.rocks.parts import PartedState
+from engine.state.rocks.blocks import packed, size_of, unpacked
+from engine.state.rocks.parts import PartedState, in_parts
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
+from engine.state.row_changes import AppendChanges, Appended
 
 _NOTE, _PIECE = b"\0", b"\1"
 
@@ -40,6 +42,11 @@ class _Note:
         """The last pieces that one of so many rows is put together with; mostly none."""
         before = (held for _, held in reversed(self.pieces))
         return self.pieces[len(self.pieces) - taken_in(rows, before) :]
+
+    @property
+    def rows(self) -> int:
+        """How many it has."""
+        return sum(rows for _, rows in self.pieces)
 
     @property
     def next(self) -> int:
@@ -57,6 +64,8 @@ class RocksFrames(FramesHandle):
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
         self._addresses = Addresses(place.prefix, descriptor.keys)
+        self._changes = AppendChanges(place.layers)
+        self._rows = 0
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Sequence[pl.DataFrame]]:
         """The frames of those keys that have rows."""
@@ -84,6 +93,9 @@ class RocksFrames(FramesHandle):
             batch.put(self._piece(key, note.next), packed(piece))
             content = key, (*kept, (note.next, piece.height))
             batch.put(self._note(key), pickle.dumps(content, pickle.HIGHEST_PROTOCOL))
+            self._rows += frame.height
+            if self._changes.tracks:
+                self._changes.note_appended(key, note.rows, frame.height)
         self._store.write(batch)
 
     def remove_many(self, keys: Iterable[Key]) -> None:
@@ -93,6 +105,9 @@ class RocksFrames(FramesHandle):
             batch.delete(self._note(key))
             for number, _ in note.pieces:
                 batch.delete(self._piece(key, number))
+            self._rows -= note.rows
+            if self._changes.tracks and note.pieces:
+                self._changes.note_removed(key)
         self._store.write(batch)
 
     def load(self, table: pl.DataFrame) -> None:
@@ -125,10 +140,36 @@ class RocksFrames(FramesHandle):
     def _piece(self, key: Key, number: int) -> bytes:
         return self._addresses.of(key) + _PIECE + ordered(number)
 
-    def freeze(self) -> FrozenRocksFrames:
+    def freeze(self) -> FrozenState:
         """A view of the database."""
         view = self._store.view()
         return FrozenRocksFrames(self.descriptor, view, self._prefix, self._part_bytes)
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """The same, or a view of the database, and where in it rows have come."""
+        changed = self._changes.freeze(increment, self._rows)
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        rows = partial(self._come, self._store.view(), changed)
+        return frame_changes(self.descriptor, increment, changed, rows)
+
+    def _come(self, view: View, changed: Appended) -> Iterator[pl.DataFrame]:
+        """The rows that have come, some keys at a time; off the subtask's thread."""
+        found = (self._behind(view, key, start) for key, start in sorted(changed.starts.items()))
+        for part in in_parts(found, lambda each: size_of(each[1]), self._part_bytes):
+            yield FrozenFrames(self.descriptor, dict(part), changed.starts).table()
+
+    def _behind(self, view: View, key: Key, start: int) -> tuple[Key, tuple[pl.DataFrame, ...]]:
+        """The rows of a key from one on."""
+        [raw] = view.get([self._note(key)])
+        wanted: list[bytes] = []
+        for number, rows in () if raw is None else _content(raw)[1]:
+            if start < rows or wanted:
+                wanted.append(self._piece(key, number))
+            else:
+                start -= rows
+        pieces = zip(wanted, view.get(wanted), strict=True)
+        return key, behind((unpacked(*piece) for piece in pieces), start)
 
 
 class FrozenRocksFrames(PartedState):

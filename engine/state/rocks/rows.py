@@ -18,7 +18,7 @@ import polars as pl
 from rocksdict import WriteBatch
 
 from engine.elements import EVENT_TIME, KEY_GROUP, MAX_TIME, MIN_TIME, Micros
-from engine.state.contract import StateDescriptor
+from engine.state.contract import Frozen, FrozenState, Increment, StateDescriptor
 from engine.state.handles import RowsHandle
 from engine.state.rocks.addresses import ordered
 from engine.state.rocks.blocks import Block, cut, read, size_of
@@ -26,7 +26,9 @@ from engine.state.rocks.memory import Shrinking
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
+from engine.state.row_changes import LogChanges
 from engine.state.schema import table_schema
+from engine.state.waiting import row_changes
 
 _ARRIVAL = "arrival"
 
@@ -40,6 +42,7 @@ class RocksRows(RowsHandle, Shrinking):
         self._place = place
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
+        self._changes = LogChanges(place.layers)
         self._recent: list[pl.DataFrame] = []
         self._recent_bytes = 0
         self._blocks: list[Block] = []
@@ -50,11 +53,17 @@ class RocksRows(RowsHandle, Shrinking):
         """Add rows."""
         if rows.is_empty():
             return
+        self._note(rows)
         arrival = pl.int_range(self._arrived, self._arrived + rows.height, dtype=pl.Int64)
         self._arrived += rows.height
         self._recent.append(rows.select(*self._columns, arrival.alias(_ARRIVAL)))
         self._recent_bytes += size_of(self._recent[-1:])
         self._place.memory.hold(self, self._recent_bytes)
+
+    def _note(self, rows: pl.DataFrame) -> None:
+        if self._changes.tracks:
+            columns = rows.select(self._columns)
+            self._changes.note(columns, int(columns.get_column(EVENT_TIME).max()))  # type: ignore[arg-type]
 
     def shrink(self) -> int:
         """Write what is in memory to disk."""
@@ -75,6 +84,7 @@ class RocksRows(RowsHandle, Shrinking):
             frames = [*read(self._store, touched), *frames]
         if not any(_earliest(frame) < time for frame in frames):
             return None
+        self._changes.drop(time - 1)
         rows = pl.concat(frames)
         ripe = rows.get_column(EVENT_TIME) < time
         left = rows.filter(~ripe)
@@ -98,11 +108,20 @@ class RocksRows(RowsHandle, Shrinking):
             size_bytes += block.size_bytes
         return time
 
-    def freeze(self) -> FrozenRocksRows:
+    def freeze(self) -> FrozenState:
         """References to what is in memory, and a view of what is on disk."""
         view = self._store.view() if self._blocks else None
         recent, blocks = tuple(self._recent), tuple(self._blocks)
         return FrozenRocksRows(self.descriptor, recent, blocks, view, self._part_bytes)
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """The same, or references to the rows that have come."""
+        spilled = sum(block.rows for block in self._blocks)
+        recent = sum(rows.height for rows in self._recent)
+        changed = self._changes.freeze(increment, spilled + recent)
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        return row_changes(self.descriptor, increment, changed)
 
 
 class FrozenRocksRows(PartedState):

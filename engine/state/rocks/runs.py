@@ -19,7 +19,7 @@ import polars as pl
 from rocksdict import WriteBatch
 
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros
-from engine.state.contract import SLICE_END, FrozenState, StateDescriptor
+from engine.state.contract import SLICE_END, Frozen, FrozenState, Increment, StateDescriptor
 from engine.state.handles import Merge, RunsHandle
 from engine.state.rocks.addresses import ordered
 from engine.state.rocks.blocks import Block, Span, cut, of_span, ranges, read, size_of, within
@@ -27,7 +27,8 @@ from engine.state.rocks.memory import Shrinking
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
-from engine.state.runs import FAN_OUT, MemoryRuns, level_of, merged
+from engine.state.row_changes import LogChanges
+from engine.state.runs import FAN_OUT, MemoryRuns, level_of, merged, run_changes
 
 Run = Sequence[Block]
 
@@ -41,6 +42,7 @@ class RocksRuns(RunsHandle, Shrinking):
         self._store = place.store
         self._part_bytes = place.budget.part_bytes
         self._recent = MemoryRuns(descriptor)
+        self._changes = LogChanges(place.layers)
         self._recent_bytes = 0
         self._spilled: dict[int, list[Run]] = {}
         self._ends: list[int] = []
@@ -53,9 +55,15 @@ class RocksRuns(RunsHandle, Shrinking):
 
     def append(self, run: pl.DataFrame) -> None:
         """Add partials of any keys and slices."""
+        self._note(run)
         self._recent.append(run)
         self._recent_bytes += int(run.estimated_size())
         self._place.memory.hold(self, self._recent_bytes)
+
+    def _note(self, run: pl.DataFrame) -> None:
+        if self._changes.tracks and run.height:
+            last = run.get_column(SLICE_END).max()
+            self._changes.note(run, int(last))  # type: ignore[arg-type]  # slices end at an Int64
 
     def shrink(self) -> int:
         """Write what is in memory to disk, unless merging alone has made it small."""
@@ -115,6 +123,7 @@ class RocksRuns(RunsHandle, Shrinking):
         """Remove all slices up to a time; their merged rows in parts that fit into memory."""
         if not self._ends or self._ends[0] > time:
             yield from self._recent.take_parts(time)
+            self._changes.drop(time)
             return
         ripe: list[int] = []
         size_bytes = 0
@@ -168,6 +177,7 @@ class RocksRuns(RunsHandle, Shrinking):
 
     def drop_until(self, time: int) -> None:
         """Remove all slices with slice_end <= time."""
+        self._changes.drop(time)
         self._recent.drop_until(time)
         if not self._recent.slice_ends():
             self._recent_bytes = 0
@@ -206,6 +216,15 @@ class RocksRuns(RunsHandle, Shrinking):
         return FrozenRocksRuns(
             self.descriptor, contents, self.merge, self._place.groups, self._part_bytes
         )
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """The same, or references to the partials that have come."""
+        spilled = sum(block.rows for block in self._blocks(self._ends))
+        recent = sum(run.height for run in self._all_recent())
+        changed = self._changes.freeze(increment, spilled + recent)
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        return run_changes(self.descriptor, increment, changed, self.merge)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,23 @@ Cost     one multi-row read and one WriteBatch per few thousand timers.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Iterator
-from itertools import islice
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, islice
 
 import polars as pl
 from rocksdict import WriteBatch
 
 from engine.elements import KEY_GROUP, Micros
-from engine.state.contract import TIME, FrozenState, StateDescriptor
+from engine.state.changes import Changes
+from engine.state.contract import TIME, Frozen, FrozenState, Increment, StateDescriptor
 from engine.state.handles import Key, TimersHandle
 from engine.state.rocks.addresses import Addresses, ordered
+from engine.state.rocks.changed import Counted, RowCount
 from engine.state.rocks.memory import Shrinking
 from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
-from engine.state.timers import MemoryTimers, Timer, timer_table
+from engine.state.timers import MemoryTimers, Timer, timer_changes, timer_table
 
 _TIMER_BYTES = 256
 """Of a timer in memory, roughly: two tuples, and a place in a set and in a heap."""
@@ -41,6 +43,28 @@ _FEWEST = 16
 """So many timers stay in memory, however little there is."""
 
 
+class TimerChanges(Changes[dict[Timer, bool]]):
+    """Which timers have come or gone since a checkpoint: whether each is there."""
+
+    def note(self, timer: Timer, *, added: bool) -> None:
+        """A timer is there now, or not."""
+        if self._marks:
+            self._open[timer] = added
+            self._check()
+
+    def _none(self) -> dict[Timer, bool]:
+        return {}
+
+    def _size(self, noted: dict[Timer, bool]) -> int:
+        return len(noted)
+
+    def _bytes(self, noted: dict[Timer, bool]) -> int:
+        return len(noted) * _TIMER_BYTES
+
+    def _union(self, noted: Sequence[dict[Timer, bool]]) -> dict[Timer, bool]:
+        return dict(chain.from_iterable(each.items() for each in noted))
+
+
 class RocksTimers(TimersHandle, Shrinking):
     """The timers of one subtask."""
 
@@ -52,6 +76,8 @@ class RocksTimers(TimersHandle, Shrinking):
         self._memory = place.memory
         self._part_rows = max(_FEWEST, place.budget.part_bytes // _TIMER_BYTES)
         self._next = MemoryTimers(descriptor)
+        self._changes = TimerChanges(place.layers)
+        self._count = RowCount()
         self._noted = 0
         self._border: Timer | None = None
         """The first timer that may be on disk; None when none is."""
@@ -60,6 +86,8 @@ class RocksTimers(TimersHandle, Shrinking):
 
     def add(self, time: Micros, key: Key) -> None:
         """Add a timer."""
+        self._count.written += 1
+        self._changes.note((time, key), added=True)
         if self._is_behind((time, key)):
             self._change((time, key), added=True)
             return
@@ -70,6 +98,8 @@ class RocksTimers(TimersHandle, Shrinking):
 
     def remove(self, time: Micros, key: Key) -> None:
         """Remove a timer, if it is there."""
+        self._count.written -= 1
+        self._changes.note((time, key), added=False)
         if self._is_behind((time, key)):
             self._change((time, key), added=False)
         else:
@@ -157,7 +187,26 @@ class RocksTimers(TimersHandle, Shrinking):
         since = self._address(self._border)
         held = self._next.copy()
         return FrozenRocksTimers(
-            self.descriptor, held, stored, self._prefix, since, self._part_rows
+            self.descriptor,
+            held,
+            stored,
+            self._prefix,
+            since,
+            self._part_rows,
+            self._count.counting(),
+        )
+
+    def freeze_increment(self, increment: Increment) -> Frozen:
+        """The same, or references to the timers that have come or gone."""
+        rows = len(self._next) if self._border is None else self._count.rows
+        changed = self._changes.freeze(increment, rows)
+        if changed is None:
+            return self.freeze().as_base(self._changes.tracks)
+        return timer_changes(
+            self.descriptor,
+            increment,
+            added=[timer for timer, is_there in changed.items() if is_there],
+            gone=[timer for timer, is_there in changed.items() if not is_there],
         )
 
 
@@ -172,6 +221,7 @@ class FrozenRocksTimers(PartedState):
         prefix: bytes,
         since: bytes,
         part_rows: int,
+        counted: Counted,
     ) -> None:
         self.descriptor = descriptor
         self._held = held
@@ -179,6 +229,7 @@ class FrozenRocksTimers(PartedState):
         self._prefix = prefix
         self._since = since
         self._part_rows = part_rows
+        self._counted = counted
 
     def table(self) -> pl.DataFrame:
         """The canonical table, sorted by key group, keys and time."""
@@ -186,6 +237,9 @@ class FrozenRocksTimers(PartedState):
 
     def tables(self) -> Iterator[pl.DataFrame]:
         """Parts in order of time, each sorted as the table is."""
+        return self._counted.through(self._parts())
+
+    def _parts(self) -> Iterator[pl.DataFrame]:
         yield timer_table(self.descriptor, self._held)
         stored = self._stored.items(self._prefix, self._since)
         timers = (_timer(value) for _, value in stored)

@@ -77,7 +77,7 @@ def test_on_disk_as_many_changes_are_remembered_as_memory_has_room_for(tmp_path)
     backend.close()
 
 
-ON_DISK = {StateKind.VALUE, StateKind.LIST, StateKind.MAP}
+ON_DISK = set(StateKind) - {StateKind.HELD}
 
 
 def test_every_large_state_comes_as_layers(tmp_path):
