@@ -9,6 +9,7 @@ Order    what cannot overtake in reality cannot here: elements of a channel, mes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -89,6 +90,13 @@ class Attempt:
     def request(self, request: SnapshotRequest) -> None:
         """Ask for a snapshot."""
         self.coordination.request(request)
+
+    def limit(self, rate: float | None) -> None:
+        """Let every source read at most so many rows a second."""
+        sources = [place for place in self._running if place.task.is_source]
+        reading = Counter(place.id.vertex for place in sources if not place.task.end_of_input)
+        for place in sources:
+            place.limit(rate, reading[place.id.vertex])
 
     def tick(self, passed: int) -> None:
         """Let time pass, µs."""

@@ -29,6 +29,9 @@ CAPACITY = 3
 MAX_ROWS = 12
 """Rows of a poll: few, so that a short input still makes many batches."""
 
+MARK_EVERY = 4
+"""Polls for each latency marker."""
+
 
 class Pace(StrEnum):
     """Parts of a cluster that can be slow apart from each other."""
@@ -76,6 +79,7 @@ class Place:
         self.outputs: dict[int, Channel] = {}
         self._unwritten = unwritten
         self._random = random
+        self._polls = 0
         self._again_at = now if task.is_source else MAX_TIME
         self._steps: list[Step] | None = None
 
@@ -117,6 +121,12 @@ class Place:
             self._again_at = self.now
         self._settle()
 
+    def limit(self, rate: float | None, reading: int) -> None:
+        """A source hears of another limit."""
+        self.task.limit(rate, reading, self.now)
+        self._again_at = self.now
+        self._settle()
+
     def _forget(self, checkpoint_id: int) -> None:
         """What is not written of an aborted checkpoint is left out."""
         self._unwritten[:] = [
@@ -143,6 +153,9 @@ class Place:
     def _poll(self) -> None:
         polling = self.task.poll(self.now, self._random.randint(1, MAX_ROWS))
         self._again_at = polling.again_at
+        self._polls += 1
+        if polling.rows and self._polls % MARK_EVERY == 0:
+            self.task.mark(self.now, self._polls)
         if polling.report is not None:
             self.progress.append(polling.report)
         self._settle()

@@ -1,8 +1,8 @@
 """The whole job in one thread under a seed: one seed is one reproducible history.
 
     seed --> what happens next, and when: elements, polls, time, snapshots, acks, savepoints, stops,
-             rescales, storage that fails, is full or slow, messages that are lost or come again,
-             crashes of some or all processes, noticed at once or late
+             rescales, limits of reading, storage that fails, is full or slow, messages that are
+             lost or come again, crashes of some or all processes, noticed at once or late
 
     simulate(build, seed=7).output.table("sums") == simulate(build, 0, CALM).output.table("sums")
 
@@ -60,6 +60,8 @@ class Chaos:
     repeated: float = 0.02
     stop: float = 0.05
     savepoint: float = 0.03
+    limit: float = 0.03
+    """Of another limit of reading."""
     tick: float = 0.25
     """Per step, in a job of one subtask: the more there are, the more happens at a time."""
     max_tick_us: int = 100_000
@@ -69,6 +71,9 @@ class Chaos:
     layers: float = 0.5
     """The part of histories in which checkpoints build on earlier ones."""
 
+
+LIMITS = (None, None, 0, 20, 200)
+"""Rows per second: none, nothing, less and more than the jobs have to read."""
 
 SHORT_CHAINS = LayerPolicy(min_rows=1, max_layers=3)
 """Small states, and chains that end soon."""
@@ -81,6 +86,7 @@ CALM = Chaos(
     repeated=0,
     stop=0,
     savepoint=0,
+    limit=0,
     layers=0,
     parallelisms=(1,),
 )
@@ -98,6 +104,8 @@ class History:
     spells: Counter[Sky] = field(default_factory=Counter)
     stops: int = 0
     """Stops and suspensions in the middle, from which the job was started again."""
+    limits: int = 0
+    """Changes of how fast sources may read."""
     completed: int = 0
     """Snapshots of all kinds, over all attempts."""
     failed: Counter[FailureReason] = field(default_factory=Counter)
@@ -214,6 +222,9 @@ class _Simulation:
             self._request(attempt, self._random.choice((AfterBarrier.STOP, AfterBarrier.SUSPEND)))
         if self._happens(chaos.savepoint):
             self._request(attempt, AfterBarrier.CONTINUE)
+        if self._happens(chaos.limit):
+            self._history.limits += 1
+            attempt.limit(self._random.choice(LIMITS))
         if self._happens(chaos.spell):
             sky = self._random.choice((Sky.FULL, Sky.SLOW))
             self._world.weather.begin(sky, self._world.now)

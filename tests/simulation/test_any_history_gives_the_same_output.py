@@ -70,6 +70,7 @@ def test_histories_are_rough_enough_to_mean_something() -> None:
     assert min(spells[kind] for kind in (Sky.FULL, Sky.SLOW)) > 5
     assert min(failed[reason] for reason in FailureReason if reason.counts) > 5
     assert sum(history.stops for history in histories) > 5
+    assert sum(history.limits for history in histories) > 5
     assert {2, 3} <= {p for history in histories for p in history.parallelisms}
 
 
