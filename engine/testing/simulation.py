@@ -75,8 +75,8 @@ class Chaos:
 LIMITS = (None, None, 0, 20, 200)
 """Rows per second: none, nothing, less and more than the jobs have to read."""
 
-SHORT_CHAINS = LayerPolicy(min_rows=1, max_layers=3)
-"""Small states, and chains that end soon."""
+SHORT_CHAINS = LayerPolicy(min_rows=1, max_layers=3, max_share=100.0)
+"""Layers of small states too, and however much of them has changed; chains that end soon."""
 
 CALM = Chaos(
     crash=0,
