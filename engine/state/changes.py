@@ -14,12 +14,13 @@ Cost     nothing is noted while there is no mark: of a state that is small, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
 from engine.state.contract import Increment
-from engine.state.handles import Key
+from engine.state.handles import DELETED
 
 N = TypeVar("N")
 
@@ -163,4 +164,48 @@ class SetChanges(Changes[set[K]]):
         return set().union(*noted)
 
 
-KeyChanges = SetChanges[Key]
+Puts = tuple[dict[K, Any], ...]
+"""What was put for each key, or that it was `DELETED`; of several, the last counts."""
+
+
+class PutChanges(Changes[Puts[K]]):
+    """What keys have now that had something else: so a barrier need not look them up."""
+
+    def note(self, puts: Mapping[K, Any]) -> None:
+        """These were put."""
+        if self._marks:
+            self._open[0].update(puts)
+            self._check()
+
+    def _none(self) -> Puts[K]:
+        return ({},)
+
+    def _size(self, noted: Puts[K]) -> int:
+        return sum(map(len, noted))
+
+    def _bytes(self, noted: Puts[K]) -> int:
+        return self._size(noted) * NOTED_BYTES
+
+    def _union(self, noted: Sequence[Puts[K]]) -> Puts[K]:
+        # References: to put them together is left to the thread that writes them.
+        return tuple(chain.from_iterable(noted))
+
+
+@dataclass(slots=True)
+class LastPuts(Generic[K]):
+    """What was put last, put together by whoever asks first."""
+
+    puts: Puts[K]
+
+    def items(self) -> dict[K, Any]:
+        """Whatever is not deleted, by key."""
+        return {key: held for key, held in self._last().items() if held is not DELETED}
+
+    def deleted(self) -> list[K]:
+        """The keys that have nothing any more."""
+        return [key for key, held in self._last().items() if held is DELETED]
+
+    def _last(self) -> dict[K, Any]:
+        if len(self.puts) > 1:
+            self.puts = (dict(chain.from_iterable(each.items() for each in self.puts)),)
+        return self.puts[0]

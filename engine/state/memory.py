@@ -15,7 +15,7 @@ from engine.elements import KEY_GROUP
 from engine.errors import InternalError, RestoreError
 from engine.keygroups import KeyGroupRange, rows_of
 from engine.state.agenda import MemoryAgenda
-from engine.state.changes import KeyChanges, LayerPolicy
+from engine.state.changes import LastPuts, LayerPolicy, PutChanges
 from engine.state.contract import (
     Frozen,
     FrozenChanges,
@@ -41,7 +41,7 @@ class MemoryValues(ValueHandle):
     def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self._descriptor = descriptor
         self._values: dict[Key, Any] = {}
-        self._changes = KeyChanges(policy or LayerPolicy())
+        self._changes: PutChanges[Key] = PutChanges(policy or LayerPolicy())
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """The values of those keys that have one."""
@@ -50,7 +50,12 @@ class MemoryValues(ValueHandle):
 
     def put_many(self, values: Mapping[Key, Any]) -> None:
         """Set or remove values."""
-        self._changes.note(values)
+        if self._changes.tracks:
+            single = self._descriptor.kind is StateKind.VALUE
+            # A key with an empty list or map has no row that would take the place of those it had.
+            self._changes.note(
+                values if single else {key: value or DELETED for key, value in values.items()}
+            )
         for key, value in values.items():
             if value is DELETED:
                 self._values.pop(key, None)
@@ -85,16 +90,13 @@ class MemoryValues(ValueHandle):
         descriptor, changed = self._descriptor, self._changes.freeze(increment, len(self._values))
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
-        held = {key: self._values[key] for key in changed if key in self._values}
-        single = descriptor.kind is StateKind.VALUE
-        # A key with an empty list or map has no row that would replace those it had.
-        gone = [key for key in changed if key not in held or not (single or held[key])]
+        puts = LastPuts(changed)
         return FrozenChanges(
             descriptor,
             since=increment.base,
             by=(KEY_GROUP, *descriptor.keys),
-            rows=lambda: [table_of(descriptor, held.items())],
-            removed=lambda: [key_table(descriptor, gone)],
+            rows=lambda: [table_of(descriptor, puts.items().items())],
+            removed=lambda: [key_table(descriptor, puts.deleted())],
         )
 
 

@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 import polars as pl
 
 from engine.elements import KEY_GROUP, Micros
-from engine.state.changes import LayerPolicy, SetChanges
+from engine.state.changes import LastPuts, LayerPolicy, PutChanges
 from engine.state.contract import (
     TIME,
     Frozen,
@@ -21,7 +21,7 @@ from engine.state.contract import (
     Increment,
     StateDescriptor,
 )
-from engine.state.handles import Key, TimersHandle
+from engine.state.handles import DELETED, Key, TimersHandle
 from engine.state.schema import table_schema
 
 Timer = tuple[Micros, Key]
@@ -32,7 +32,7 @@ class MemoryTimers(TimersHandle):
 
     def __init__(self, descriptor: StateDescriptor, policy: LayerPolicy | None = None) -> None:
         self._descriptor = descriptor
-        self._changes: SetChanges[Timer] = SetChanges(policy or LayerPolicy())
+        self._changes: PutChanges[Timer] = PutChanges(policy or LayerPolicy())
         self._timers: set[Timer] = set()
         self._heap: list[Timer] = []
 
@@ -43,7 +43,7 @@ class MemoryTimers(TimersHandle):
             self._timers.add(timer)
             heappush(self._heap, timer)
             if self._changes.tracks:
-                self._changes.note((timer,))
+                self._changes.note({timer: True})
 
     def remove(self, time: Micros, key: Key) -> None:
         """Remove a timer, if it is there."""
@@ -51,7 +51,7 @@ class MemoryTimers(TimersHandle):
         if timer in self._timers:
             self._timers.remove(timer)
             if self._changes.tracks:
-                self._changes.note((timer,))
+                self._changes.note({timer: DELETED})
         # Timers that are always moved on before they fire must not fill the heap.
         if len(self._heap) > 64 and len(self._heap) > 4 * len(self._timers):
             self._heap = list(self._timers)
@@ -105,8 +105,7 @@ class MemoryTimers(TimersHandle):
         descriptor, changed = self._descriptor, self._changes.freeze(increment, len(self._timers))
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
-        added = changed & self._timers
-        return timer_changes(descriptor, increment, added, gone=changed - added)
+        return timer_changes(descriptor, increment, LastPuts(changed))
 
     def copy(self) -> Collection[Timer]:
         """All timers as they are now, in no order."""
@@ -126,18 +125,15 @@ class FrozenTimers(FrozenState):
 
 
 def timer_changes(
-    descriptor: StateDescriptor,
-    increment: Increment,
-    added: Collection[Timer],
-    gone: Collection[Timer],
+    descriptor: StateDescriptor, increment: Increment, puts: LastPuts[Timer]
 ) -> FrozenChanges:
-    """Timers that have come and gone, as a checkpoint writes them."""
+    """Timers that have come, or were deleted, as a checkpoint writes them."""
     return FrozenChanges(
         descriptor,
         since=increment.base,
         by=(KEY_GROUP, *descriptor.keys, TIME),
-        rows=lambda: [timer_table(descriptor, added)],
-        removed=lambda: [timer_table(descriptor, gone)],
+        rows=lambda: [timer_table(descriptor, puts.items())],
+        removed=lambda: [timer_table(descriptor, puts.deleted())],
     )
 
 

@@ -12,16 +12,16 @@ Cost     one multi-row read and one WriteBatch per few thousand timers.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Collection, Iterator
+from itertools import islice
 
 import polars as pl
 from rocksdict import WriteBatch
 
 from engine.elements import KEY_GROUP, Micros
-from engine.state.changes import Changes
+from engine.state.changes import LastPuts, PutChanges
 from engine.state.contract import TIME, Frozen, FrozenState, Increment, StateDescriptor
-from engine.state.handles import Key, TimersHandle
+from engine.state.handles import DELETED, Key, TimersHandle
 from engine.state.rocks.addresses import Addresses, ordered
 from engine.state.rocks.changed import Counted, RowCount
 from engine.state.rocks.memory import Shrinking
@@ -43,28 +43,6 @@ _FEWEST = 16
 """So many timers stay in memory, however little there is."""
 
 
-class TimerChanges(Changes[dict[Timer, bool]]):
-    """Which timers have come or gone since a checkpoint: whether each is there."""
-
-    def note(self, timer: Timer, *, added: bool) -> None:
-        """A timer is there now, or not."""
-        if self._marks:
-            self._open[timer] = added
-            self._check()
-
-    def _none(self) -> dict[Timer, bool]:
-        return {}
-
-    def _size(self, noted: dict[Timer, bool]) -> int:
-        return len(noted)
-
-    def _bytes(self, noted: dict[Timer, bool]) -> int:
-        return len(noted) * _TIMER_BYTES
-
-    def _union(self, noted: Sequence[dict[Timer, bool]]) -> dict[Timer, bool]:
-        return dict(chain.from_iterable(each.items() for each in noted))
-
-
 class RocksTimers(TimersHandle, Shrinking):
     """The timers of one subtask."""
 
@@ -76,7 +54,7 @@ class RocksTimers(TimersHandle, Shrinking):
         self._memory = place.memory
         self._part_rows = max(_FEWEST, place.budget.part_bytes // _TIMER_BYTES)
         self._next = MemoryTimers(descriptor)
-        self._changes = TimerChanges(place.layers)
+        self._changes: PutChanges[Timer] = PutChanges(place.layers)
         self._count = RowCount()
         self._noted = 0
         self._border: Timer | None = None
@@ -87,7 +65,7 @@ class RocksTimers(TimersHandle, Shrinking):
     def add(self, time: Micros, key: Key) -> None:
         """Add a timer."""
         self._count.written += 1
-        self._changes.note((time, key), added=True)
+        self._changes.note({(time, key): True})
         if self._is_behind((time, key)):
             self._change((time, key), added=True)
             return
@@ -99,7 +77,7 @@ class RocksTimers(TimersHandle, Shrinking):
     def remove(self, time: Micros, key: Key) -> None:
         """Remove a timer, if it is there."""
         self._count.written -= 1
-        self._changes.note((time, key), added=False)
+        self._changes.note({(time, key): DELETED})
         if self._is_behind((time, key)):
             self._change((time, key), added=False)
         else:
@@ -202,12 +180,7 @@ class RocksTimers(TimersHandle, Shrinking):
         changed = self._changes.freeze(increment, rows)
         if changed is None:
             return self.freeze().as_base(self._changes.tracks)
-        return timer_changes(
-            self.descriptor,
-            increment,
-            added=[timer for timer, is_there in changed.items() if is_there],
-            gone=[timer for timer, is_there in changed.items() if not is_there],
-        )
+        return timer_changes(self.descriptor, increment, LastPuts(changed))
 
 
 class FrozenRocksTimers(PartedState):

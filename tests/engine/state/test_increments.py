@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
-from engine.state.changes import KeyChanges, LayerPolicy
+from engine.state.changes import LayerPolicy, SetChanges
 from engine.state.contract import FrozenChanges, Increment, StateDescriptor, StateKind
 from engine.state.handles import DELETED
 from engine.state.memory import MemoryBackend
@@ -88,7 +88,7 @@ def test_every_large_state_comes_as_layers(tmp_path):
 
 
 def changes(**policy):
-    return KeyChanges(LayerPolicy(**{"min_rows": 1, **policy}))
+    return SetChanges(LayerPolicy(**{"min_rows": 1, **policy}))
 
 
 def test_a_small_state_is_whole_and_nothing_of_it_is_noted():
