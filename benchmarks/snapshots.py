@@ -18,20 +18,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
 from benchmarks.cluster import TIMEOUT_S, Usage
-from benchmarks.large_state import KEEPER
+from benchmarks.large_state import KEEPER, STATE, keys_of, values_of
 from engine.checkpoint.difference import difference
-from engine.checkpoint.reading import open_snapshot
+from engine.checkpoint.reading import Snapshot, open_snapshot
 from engine.rest.answers.checkpoints import OperationStatus
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest
+from engine.state.contract import VALUE
 from engine.testing.cluster import LocalCluster, wait_until
 
 NAME = "snapshots"
 KEYS = 10_000_000
 CHANGED = 0.01
+CHECKED = 1_000
+"""So many keys are looked up."""
 JOB = Path(__file__).with_name("large_state.py")
-PATIENCE_S = 600.0
+PATIENCE_S = 3_600.0
 SETTINGS = {"execution.checkpointing.timeout": "10min"}
 GOALS = "goals: at most 1,024 MiB of memory, and 20 ms in which the flow stands still"
 
@@ -89,7 +95,8 @@ class _Measuring:
         self._changed = int(keys * CHANGED)
         self._rows = 0
         self._job = ""
-        self._savepoints: list[str] = []
+        self._savepoints: list[tuple[Snapshot, int]] = []
+        """With how many rows had been let through."""
 
     def steps(self) -> Iterator[Step]:
         """Every step once it is done."""
@@ -102,6 +109,7 @@ class _Measuring:
         self._let_through(self._changed)
         yield self._timed("savepoint after 1 %", self._savepoint)
         yield self._timed("difference of the two", self._compared, goal_s=20)
+        self._check_values()
 
     def _timed(self, name: str, do: Callable[[], int | None], goal_s: float | None = None) -> Step:
         """Do a step. What it gives is the id of the snapshot that it took, if it took one."""
@@ -129,7 +137,7 @@ class _Measuring:
         )
 
     def _fill(self) -> None:
-        self._gate.write_text("0")
+        self._open_gate()
         artifact = self._client.upload(JOB.name, JOB.read_bytes())
         output = self._folder / "output"
         arguments = ("--keys", str(self._keys), "--gate", str(self._gate), "--output", str(output))
@@ -140,10 +148,15 @@ class _Measuring:
         """Open the gate for more rows, and wait until they are in the state."""
         before = self._processed()
         self._rows += rows
-        self._gate.write_text(str(self._rows))
+        self._open_gate()
         wait_until(
             lambda: self._processed() >= before + rows, f"{rows:,} rows are processed", PATIENCE_S
         )
+
+    def _open_gate(self) -> None:
+        written = self._gate.with_suffix(".new")
+        written.write_text(str(self._rows))
+        written.replace(self._gate)
 
     def _processed(self) -> int:
         """Rows that this attempt has put into the state."""
@@ -158,7 +171,7 @@ class _Measuring:
         request = SavepointRequest(str(self._folder / "savepoints"))
         trigger = self._client.trigger_savepoint(self._job, request)
         taken, path = self._taken(lambda: self._client.savepoint_status(self._job, trigger))
-        self._savepoints.append(path)
+        self._savepoints.append((open_snapshot(path), self._rows))
         return taken
 
     def _taken(self, ask: Callable[[], OperationStatus]) -> tuple[int, str]:
@@ -181,8 +194,20 @@ class _Measuring:
         return found if self._client.job(self._job).all_running else 0
 
     def _compared(self) -> None:
-        left, right = map(open_snapshot, self._savepoints)
+        left, right = (snapshot for snapshot, _ in self._savepoints)
         [found] = [state for state in difference(left, right).states if state.uid == KEEPER]
         wanted = self._keys - self._changed, self._changed, 0, 0
         if (found.equal, found.changed, found.only_left, found.only_right) != wanted:
             sys.exit(f"the savepoints hold something else: {found}")
+
+    def _check_values(self) -> None:
+        """Some keys have what the last row of each has set."""
+        key = np.linspace(0, self._keys - 1, CHECKED).astype(np.uint64)
+        keys = np.uint64(self._keys)
+        for snapshot, rows in self._savepoints:
+            last = key + keys * ((np.uint64(rows - 1) - key) // keys)
+            wanted = pl.LazyFrame({"key": keys_of(key), VALUE: values_of(last)})
+            stored = snapshot.scan(snapshot.state(KEEPER, STATE))
+            right = snapshot.collect(stored.join(wanted, on=["key", VALUE], how="semi"))
+            if right.height != CHECKED:
+                sys.exit(f"only {right.height} of {CHECKED} keys have the right value")

@@ -53,7 +53,7 @@ class ChangedKeys:
         noted, parts = self.read()
         self._without = set(noted)
         for part in parts:
-            self._without.difference_update(self.addresses.of_rows(part))
+            self._without.difference_update(self.addresses.of_rows(part).to_list())
             yield part
 
     def _removed(self) -> Iterable[pl.DataFrame]:
