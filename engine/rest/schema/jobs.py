@@ -20,6 +20,8 @@ class JobIds(TypedDict):
     jobs: list[JobId]
 
 
+JobAddition = TypedDict("JobAddition", {"waiting-for": str | None})
+
 JobSummary = TypedDict(
     "JobSummary",
     {
@@ -34,6 +36,7 @@ JobSummary = TypedDict(
         "last-modification": int,
         "tasks": dict[str, int],
         "pending-operators": int,
+        "headwater": NotRequired[JobAddition],
     },
 )
 
@@ -114,8 +117,6 @@ class PlanAnswer(TypedDict):
 
     plan: JobGraph
 
-
-JobAddition = TypedDict("JobAddition", {"waiting-for": str | None})
 
 Job = TypedDict(
     "Job",
