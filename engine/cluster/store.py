@@ -176,13 +176,19 @@ class Store:
         self._db.execute("BEGIN")
         try:
             for write in self._later:
-                self._db.execute(*write)
+                self._write_past(*write)
             self._db.execute("COMMIT")
         except sqlite3.Error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
         self._later.clear()
+
+    def _write_past(self, statement: str, values: tuple[object, ...]) -> None:
+        try:
+            self._db.execute(statement, values)
+        except sqlite3.IntegrityError as error:  # e.g. its job was forgotten: nobody will ask
+            log.warning("store %s: what is past was not written: %s", self._path, error)
 
     # Artifacts.
 

@@ -61,11 +61,11 @@ def test_every_snapshot_after_a_restore_from_any_snapshot_can_be_restored(
 
 @pytest.mark.parametrize("claim", MODES)
 @pytest.mark.parametrize("begun", [0, 1])
-@pytest.mark.parametrize("steps", [0, 10, 20])
+@pytest.mark.parametrize("steps", [0, 20])
 def test_a_crash_before_the_first_checkpoint_goes_back_to_where_the_job_began(
     claim: ClaimMode, begun: int, steps: int
 ) -> None:
-    for start in latest(moments())[1:4]:
+    for start in latest(moments())[1:3]:
         run = Run(2, start, claim)
         while run.world.logs[-1].history().counts.total < begun:
             run.step()

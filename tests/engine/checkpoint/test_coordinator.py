@@ -17,6 +17,7 @@ from engine.checkpoint.effects import (
     WriteManifest,
 )
 from engine.checkpoint.failure import Ack, FailureReason
+from engine.checkpoint.requests import REMEMBERED
 from engine.checkpoint.stats import CheckpointStatus
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
@@ -253,6 +254,15 @@ def test_a_checkpoint_that_is_asked_for_goes_before_a_periodic_one() -> None:
     assert job.request("1" * 32, kind=SnapshotKind.CHECKPOINT, now_ms=110) == []
     assert kinds(job.complete(1, 300)) == [NotifyComplete, SendBarrier]
     assert kinds(job.complete(2, 310)) == [NotifyComplete, OperationEnded]
+
+
+def test_requests_that_ended_long_ago_are_forgotten() -> None:
+    job = Job(interval_ms=None)
+    for number in range(1, REMEMBERED + 3):
+        job.request(f"{number:032x}")
+        job.coordinator.decline(TASKS[0], number, "no", 0)
+    known = [job.coordinator.operation(f"{number:032x}") is not None for number in (1, 2, 3)]
+    assert known == [False, False, True]
 
 
 def test_a_checkpoint_can_be_asked_for() -> None:

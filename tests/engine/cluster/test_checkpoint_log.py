@@ -102,6 +102,15 @@ def test_the_log_is_bounded_and_the_newest_of_each_sort_stays(store: Store) -> N
     assert history.counts.failed == 4 * REMEMBERED - 2
 
 
+def test_what_comes_after_its_job_was_forgotten_holds_nothing_up(store: Store) -> None:
+    log = StoredLog("cd" * 16, store)
+    log.put(failed(1))
+    own = StoredLog(JOB, store)
+    own.put(failed(1))
+    assert StoredLog(JOB, store).history().counts.failed == 1
+    assert store.checkpoints("cd" * 16) == []
+
+
 def test_what_found_no_room_is_written_later(store: Store) -> None:
     log = StoredLog(JOB, store)
     store._db.execute("PRAGMA query_only=ON")
