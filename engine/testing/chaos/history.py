@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from random import Random
 
@@ -92,6 +92,9 @@ class History:
                 self.schedule.parallelism,
                 {"state.backend": self.schedule.backend},
             )
+            if not self.schedule.early:
+                self._pass(operator, PATIENCE_S, operator.has_checkpoint)
+                self._note("the job has a checkpoint")
             for deed in self.schedule.deeds:
                 if self._pass(operator, deed.after_s):
                     self._note("the job is over already")
@@ -113,10 +116,12 @@ class History:
                 return operator.move(1 + int(deed.victim * SLOTS))
         return victims.hurt(deed)
 
-    def _pass(self, operator: Operator, seconds: float) -> bool:
-        """Let time pass while the person works; whether the job was over before."""
+    def _pass(
+        self, operator: Operator, seconds: float, enough: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Let time pass while the person works, until it is enough; whether the job is over."""
         pause, until = threading.Event(), monotonic() + seconds
-        while monotonic() < until:
+        while monotonic() < until and not enough():
             if operator.advance():
                 return True
             pause.wait(min(LOOK_S, max(0.0, until - monotonic())))

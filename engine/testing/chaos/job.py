@@ -19,12 +19,19 @@ from engine.connectors.parquet_files import ParquetFilesSink
 from engine.connectors.playback import PlaybackSource
 
 HOUR_US = 3_600_000_000
+NOTES = 8
+"""Entries of a map for each row: soon there are so many that checkpoints become incremental."""
 Row = dict[str, Any]
 
 
 class Streaks(hw.KeyedProcessFunction):
-    """Numbers the rows of a key, and tells when it has been silent for an hour."""
+    """Numbers the rows of a key, and tells when it has been silent for an hour.
 
+    What it notes of each row stays for ever, and is looked at again forty rows later.
+    """
+
+    total = hw.ValueState(int, default=0)
+    notes = hw.MapState(int, float)
     count = hw.ValueState(int, default=0)
     recent = hw.ListState(float)
     due = hw.ValueState(int)
@@ -38,7 +45,15 @@ class Streaks(hw.KeyedProcessFunction):
             ctx.delete_event_time_timer(before)
         self.due.set(due)
         ctx.register_event_time_timer(due)
-        yield self._told(ctx, sum(self.recent.get()))
+        yield self._told(ctx, sum(self.recent.get()) + self._noted(row["value"]))
+
+    def _noted(self, value: float) -> float:
+        """Note it, in a map that only grows; what was noted a while ago."""
+        at = self.total.get()
+        self.total.set(at + NOTES)
+        for place in range(at, at + NOTES):
+            self.notes.put(place, value)
+        return self.notes.get(at - 40 * NOTES) or 0.0
 
     def on_timer(self, time: int, ctx: hw.FunctionContext) -> Iterator[Row]:
         """It was silent: its count begins anew."""

@@ -3,6 +3,7 @@
     home/tmp        empty             home/run      empty, no socket of it is open
     home/lock       held by nobody    home/jobs     folders of known jobs only
     checkpoints     whole, at most as many as are retained        savepoints     whole
+    files of state  named by one of those
     output          no hidden file
 
 Needs   the cluster to have been started with its temporary folder below its home: by that variable
@@ -19,6 +20,7 @@ from pathlib import Path
 import psutil
 
 from engine.checkpoint.manifest import METADATA
+from engine.checkpoint.restore import load_manifest
 from engine.cluster.jobmanager import ADDRESS_FILE
 
 TEMPORARY = "tmp"
@@ -87,6 +89,22 @@ def _snapshots(home: Path, jobs: Collection[str]) -> Iterator[str]:
         if not (path / METADATA).exists():
             yield f"snapshot {path} is not whole"
         yield from (f"{file} is hidden" for file in path.rglob(".*"))
+    yield from _unneeded_files(home)
+
+
+def _unneeded_files(home: Path) -> Iterator[str]:
+    """Files of state that no snapshot names which is still there."""
+    folders = [*home.glob("checkpoints/*/chk-*"), *_children(home / "savepoints")]
+    whole = [folder for folder in folders if (folder / METADATA).exists()]
+    named = {
+        (folder / file.path).resolve()
+        for folder in whole
+        for file in load_manifest(str(folder)).files
+    }
+    for place in ("checkpoints", "savepoints"):
+        for path in sorted((home / place).rglob("*")):
+            if path.is_file() and path.name != METADATA and path.resolve() not in named:
+                yield f"{path} is of no snapshot"
 
 
 def _children(folder: Path) -> list[Path]:

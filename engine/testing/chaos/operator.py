@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from engine.errors import ExternalError
-from engine.rest.client import EngineClient, EngineUnreachable, Refused
+from engine.rest.client import EngineClient, EngineUnreachable, NotFound, Refused
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import (
     Program,
@@ -78,6 +78,13 @@ class Operator:
             self._stop, self._stop_arrived = StopRequest(trigger_id=self._id()), False
             self._parallelism = parallelism
         return f"job {self.job[:8]} to parallelism {self._parallelism}"
+
+    def has_checkpoint(self) -> bool:
+        """Whether the job would start again from a snapshot of its own."""
+        try:
+            return self._client.checkpoints(self.job).counts.completed > 0
+        except (EngineUnreachable, NotFound):
+            return False
 
     def advance(self) -> bool:
         """Go on with what is under way; whether the job is over. Raises JobLost."""

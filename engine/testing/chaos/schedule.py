@@ -76,10 +76,13 @@ class Schedule:
     seed: int
     backend: str
     parallelism: int
+    early: bool
+    """Whether the first deed comes while the job starts, instead of after its first checkpoint."""
     deeds: tuple[Deed, ...]
 
     def __str__(self) -> str:
-        head = f"seed {self.seed}: {self.backend}, parallelism {self.parallelism}"
+        begin = "while it starts" if self.early else "after its first checkpoint"
+        head = f"seed {self.seed}: {self.backend}, parallelism {self.parallelism}, {begin}"
         return "\n".join([head, *(f"  {deed}" for deed in self.deeds)])
 
 
@@ -90,7 +93,8 @@ def schedule_of(seed: int) -> Schedule:
     for _ in range(chance.randint(*DEEDS)):
         deeds.append(_deed(chance, deeds[-1].act if deeds else None))
     # Both backends come up, whichever seeds are chosen.
-    return Schedule(seed, BACKENDS[seed % 2], chance.choice((1, 2, 3)), tuple(deeds))
+    backend, early = BACKENDS[seed % 2], seed % 6 == 2
+    return Schedule(seed, backend, chance.choice((1, 2, 3)), early, tuple(deeds))
 
 
 def _deed(chance: Random, before: Act | None) -> Deed:

@@ -15,7 +15,7 @@ from engine.testing.chaos.history import BrokenLaw, History
 from engine.testing.chaos.schedule import Schedule, schedule_of
 from engine.testing.chaos.work import write_recording
 
-UNDISTURBED = Schedule(-1, "memory", 1, ())
+UNDISTURBED = Schedule(-1, "memory", 1, early=True, deeds=())
 
 
 class Chaos:

@@ -15,10 +15,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.storage import open_folder
+from engine.checkpoint.writer import write_manifest
+from engine.elements import SnapshotKind
 from engine.testing.chaos.left_over import left_over
 from engine.testing.chaos.work import difference
 
 JOB = "ab" * 16
+EMPTY = Manifest(JOB, "chaos", "", 1, SnapshotKind.CHECKPOINT, 0, "0", operators=())
 
 
 def outputs(*hourly: int) -> dict[str, pl.DataFrame]:
@@ -52,7 +57,7 @@ def home() -> Iterator[Path]:
     for part in ("tmp", "run", f"jobs/{JOB}", f"checkpoints/{JOB}/chk-1", "savepoints/sp"):
         (home / part).mkdir(parents=True)
     for snapshot in (f"checkpoints/{JOB}/chk-1", "savepoints/sp"):
-        (home / snapshot / "_metadata").touch()
+        write_manifest(EMPTY, open_folder(str(home / snapshot)))
     (folder / "output").mkdir()
     yield home
     shutil.rmtree(folder)
@@ -74,8 +79,8 @@ def test_what_people_keep_is_not_left_over(home: Path) -> None:
         ("engine/jobmanager.json", "is there"),
         ("engine/engine.db-wal", "is there"),
         ("engine/jobs/cd", "is of no job"),
-        (f"engine/checkpoints/{JOB}/chk-2", "is not whole"),
-        ("engine/savepoints/savepoint-2", "is not whole"),
+        (f"engine/checkpoints/{JOB}/shared/chk-1/state-0.parquet", "is of no snapshot"),
+        ("engine/savepoints/sp/state-0.parquet", "is of no snapshot"),
         ("output/2026/.part.pending", "is hidden"),
     ],
 )
@@ -86,6 +91,12 @@ def test_what_nobody_will_need_again_is_named(home: Path, path: str, sentence: s
     (told,) = found(home)
     assert told.endswith(sentence)
     assert str(planted) in told
+
+
+@pytest.mark.parametrize("folder", [f"checkpoints/{JOB}/chk-2", "savepoints/savepoint-2"])
+def test_a_snapshot_that_never_became_whole_is_named(home: Path, folder: str) -> None:
+    (home / folder).mkdir()
+    assert found(home) == [f"snapshot {home / folder} is not whole"]
 
 
 def test_a_process_a_socket_and_a_lock_are_named(home: Path) -> None:

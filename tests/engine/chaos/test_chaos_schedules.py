@@ -12,7 +12,7 @@ def test_a_seed_is_one_schedule() -> None:
 
 def test_a_schedule_says_what_is_done_and_when() -> None:
     assert str(schedule_of(86)).splitlines() == [
-        "seed 86: memory, parallelism 1",
+        "seed 86: memory, parallelism 1, while it starts",
         "  after 1.79 s stop the job manager for a while (1.2 s)",
         "  after 0.69 s take a savepoint",
         "  after 0.07 s kill -9 a task manager",
