@@ -20,6 +20,9 @@ from engine.graph.jobgraph import TaskId
 from engine.rest.model.jobs import TaskStatus
 from engine.runtime.control import Found, Message
 
+Latencies = Mapping[str, Mapping[str, float]]
+"""By source vertex: statistics in ms."""
+
 
 @dataclass(slots=True)
 class TaskLife:
@@ -29,6 +32,7 @@ class TaskLife:
     entered_ms: dict[TaskStatus, int]
     metrics: Mapping[str, float] = field(default_factory=dict)
     metrics_ms: int | None = None
+    latencies: Latencies = field(default_factory=dict)
     input_ended: bool = False
     """It has read all its input, and only takes part in snapshots."""
 

@@ -21,7 +21,7 @@ from engine.checkpoint.stats import RestoredCheckpoint
 from engine.clock import now_ms
 from engine.cluster import failures
 from engine.cluster.artifacts import graph_file
-from engine.cluster.attempt import Attempt
+from engine.cluster.attempt import Attempt, Latencies
 from engine.cluster.control_server import Peer
 from engine.cluster.fleet import Fleet
 from engine.cluster.read_limits import ReadLimits
@@ -186,8 +186,8 @@ class Deployment:
         match message:
             case control.WorkerReady():
                 self._on_ready(slot)
-            case control.Metrics(subtasks):
-                self._on_metrics(subtasks)
+            case control.Metrics(subtasks, latencies):
+                self._on_metrics(subtasks, latencies)
                 self._listener.on_report(message)
             case control.SourceProgress(vertex, subtask, watermark):
                 self._align(TaskId(vertex, subtask), Micros(watermark))
@@ -225,11 +225,14 @@ class Deployment:
         attempt.send(control.Run())
         self._listener.on_running()
 
-    def _on_metrics(self, subtasks: Mapping[str, Mapping[str, float]]) -> None:
+    def _on_metrics(
+        self, subtasks: Mapping[str, Mapping[str, float]], latencies: Mapping[str, Latencies]
+    ) -> None:
         for name, numbers in subtasks.items():
             vertex, subtask = name.split("/")
             task = self.attempt.tasks[TaskId(vertex, int(subtask))]
             task.metrics, task.metrics_ms = numbers, now_ms()
+            task.latencies = latencies.get(name, {})
 
     def _align(self, task: TaskId, watermark: Micros) -> None:
         aligned = self._groups.report(task, watermark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import psutil
 
@@ -18,6 +18,7 @@ from engine.graph.plan import VertexPlan
 from engine.rest.model.cluster import Slot, TaskManagerInfo
 from engine.rest.model.jobs import (
     JobDetails,
+    Latency,
     MetricValue,
     SubtaskDetails,
     TaskStatus,
@@ -26,7 +27,6 @@ from engine.rest.model.jobs import (
 )
 from engine.rest.model.operations import JobProgress, SourceProgress
 from engine.runtime.control import ProcessUse
-from engine.runtime.worker_metrics import LATENCY
 
 _NOT_METRICS = ("currentInputWatermark", "currentOutputWatermark")
 
@@ -51,6 +51,7 @@ def job_details(master: JobMaster, fleet: Fleet) -> JobDetails:
         waiting_for=master.waiting_for,
         failure=master.failure,
         metrics=_job_metrics(master),
+        latencies=tuple(_latencies(master)),
     )
 
 
@@ -66,21 +67,17 @@ def _job_metrics(master: JobMaster) -> Mapping[str, MetricValue]:
         "totalNumberOfCheckpoints": history.counts.total,
     }
     attempt = master.attempt
-    if attempt is not None:
-        numbers |= _latencies(attempt)
     if attempt is not None and attempt.running and not master.life.status.terminal:
         numbers["uptime"] = now_ms() - attempt.started_ms
     last = history.latest_completed
     return numbers if last is None else numbers | checkpoint_metrics(last)
 
 
-def _latencies(attempt: Attempt) -> dict[str, MetricValue]:
-    return {
-        name: value
-        for task in attempt.tasks.values()
-        for name, value in task.metrics.items()
-        if name.startswith(LATENCY)
-    }
+def _latencies(master: JobMaster) -> Iterator[Latency]:
+    tasks = {} if master.attempt is None else master.attempt.tasks
+    for id_, task in tasks.items():
+        for source, statistics in task.latencies.items():
+            yield Latency(source, id_.vertex, id_.subtask, statistics)
 
 
 def checkpoint_metrics(last: CheckpointStats) -> dict[str, MetricValue]:
@@ -125,14 +122,10 @@ def _subtask(id_: TaskId, attempt: Attempt | None, fleet: Fleet, source: bool) -
         end_ms=task.entered_ms[task.status] if task.status.terminal else -1,
         status_ms=_durations(task),
         totals=_totals(task),
-        metrics={name: value for name, value in numbers.items() if _is_of_task(name)},
+        metrics={name: value for name, value in numbers.items() if name not in _NOT_METRICS},
         input_watermark=None if source else _watermark(numbers, "currentInputWatermark"),
         output_watermark=_watermark(numbers, "currentOutputWatermark"),
     )
-
-
-def _is_of_task(name: str) -> bool:
-    return name not in _NOT_METRICS and not name.startswith(LATENCY)
 
 
 def _durations(task: TaskLife) -> Mapping[TaskStatus, int]:

@@ -261,6 +261,8 @@ class Metrics:
     """Numbers of the subtasks of one worker: {"<vertex>/<subtask>": {metric: value}}."""
 
     subtasks: Mapping[str, Mapping[str, float]]
+    latencies: Mapping[str, Mapping[str, Mapping[str, float]]]
+    """In ms, by source vertex: {"<vertex>/<subtask>": {source: {statistic: value}}}."""
     batches: Mapping[str, Mapping[str, Sequence[int]]]
     """Of sources, by second of the epoch: the fields of `source_batches.BatchSums`, since the last
     report."""

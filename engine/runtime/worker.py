@@ -51,7 +51,7 @@ from engine.runtime.worker_dump import answer_dumps
 from engine.runtime.worker_exchange import Exchange
 from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
 from engine.runtime.worker_lookups import Lookups
-from engine.runtime.worker_metrics import MetricReader
+from engine.runtime.worker_metrics import MetricReader, latencies_of
 from engine.runtime.worker_storing import Storing
 from engine.runtime.worker_subtask import Subtask
 
@@ -256,7 +256,12 @@ class Worker:
                 for task, subtask in self._subtasks.items()
                 if (taken := subtask.batches.take())
             }
-            self._link.send(control.Metrics(numbers, batches))
+            latencies = {
+                f"{task.vertex}/{task.subtask}": latencies_of(metrics)
+                for task, metrics in found.items()
+                if metrics is not None and metrics.latencies
+            }
+            self._link.send(control.Metrics(numbers, latencies, batches))
 
 
 def report_failure(

@@ -20,9 +20,6 @@ from engine.runtime.worker_occupancy import Occupancy
 
 Numbers = dict[str, float]
 
-LATENCY = "latency."
-"""How the numbers of latency histograms begin: in Flink they are the job's."""
-
 INPUT, OUTPUT = "Shuffle.Netty.Input.Buffers", "Shuffle.Netty.Output.Buffers"
 """Flink's names of the places; one buffer is one element here."""
 
@@ -50,8 +47,7 @@ class MetricReader:
         source = _source(metrics)
         head = {f"{metrics.operators[0].name}.{name}": value for name, value in source.items()}
         waiting = self._waiting(queues)
-        latency = self._latency(metrics)
-        return numbers | rates | times | source | head | waiting | latency | self._time(now)
+        return numbers | rates | times | source | head | waiting | self._time(now)
 
     def _counters(self, metrics: TaskMetrics) -> Numbers:
         sending = {output.edge.operator for output in self._spec.outputs}
@@ -77,15 +73,6 @@ class MetricReader:
             "accumulateBackPressuredTimeMs": int(1000 * backpressured),
             "accumulateIdleTimeMs": int(1000 * idle),
             "accumulateBusyTimeMs": int(1000 * max(now - self._started - backpressured - idle, 0)),
-        }
-
-    def _latency(self, metrics: TaskMetrics) -> Numbers:
-        vertex, subtask = self._spec.vertex.id, self._spec.subtask
-        here = f"operator_id.{vertex}.operator_subtask_index.{subtask}"
-        return {
-            f"{LATENCY}source_id.{source}.{here}.latency_{name}": value
-            for source, known in list(metrics.latencies.items())
-            for name, value in histogram([latency // 1000 for latency in known.copy()]).items()
         }
 
     def _waiting(self, queues: Queues) -> Numbers:
@@ -119,3 +106,11 @@ def _watermarks(operators: list[OperatorMetrics]) -> Numbers:
     head, last = operators[0].watermark_in, operators[-1].watermark_out
     times = {"currentInputWatermark": head, "currentOutputWatermark": last}
     return {name: time for name, time in times.items() if time != MIN_TIME}
+
+
+def latencies_of(metrics: TaskMetrics) -> dict[str, Numbers]:
+    """How long the markers of each source vertex took to get here: histograms in ms."""
+    return {
+        source: histogram([latency // 1000 for latency in known.copy()])
+        for source, known in list(metrics.latencies.items())
+    }

@@ -121,7 +121,7 @@ class PlayedWorker(_Played):
     def report(self, numbers: Mapping[str, float]) -> None:
         """Send these numbers of each subtask."""
         names = [f"{task.vertex}/{task.subtask}" for task in self._tasks()]
-        self.say(control.Metrics(dict.fromkeys(names, numbers), {}))
+        self.say(control.Metrics(dict.fromkeys(names, numbers), {}, {}))
 
     def _tasks(self) -> list[TaskId]:
         slot = self._spec.slot

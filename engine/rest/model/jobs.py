@@ -143,6 +143,17 @@ class FailureHistory:
 
 
 @dataclass(frozen=True, slots=True)
+class Latency:
+    """How long rows take from a source to one subtask of a step."""
+
+    source_id: str
+    vertex_id: str
+    subtask: int
+    statistics: Mapping[str, float]
+    """In ms: count, min, max, mean, stddev, median, p75, p90, p95, p98, p99, p999."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobDetails:
     """Everything about a job but its checkpoints and failures."""
 
@@ -169,3 +180,4 @@ class JobDetails:
     """Why it FAILED; None in any other state."""
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)
     """Job metrics under Flink's names: numRestarts, uptime, lastCheckpointDuration …"""
+    latencies: tuple[Latency, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from engine.rest.model.jobs import MetricValue, SubtaskDetails, VertexDetails
+from engine.rest.model.jobs import JobDetails, MetricValue, SubtaskDetails, VertexDetails
 from engine.rest.render.statistics import skew
 from engine.rest.render.times import flink_watermark
 
@@ -25,6 +25,18 @@ def subtask_metrics(subtask: SubtaskDetails) -> dict[str, MetricValue]:
         metrics["currentInputWatermark"] = flink_watermark(subtask.input_watermark)
     if subtask.output_watermark is not None:
         metrics["currentOutputWatermark"] = flink_watermark(subtask.output_watermark)
+    return metrics
+
+
+def job_metrics(job: JobDetails) -> dict[str, MetricValue]:
+    """Every metric of a job; in Flink latencies are among them."""
+    metrics = dict(job.metrics)
+    for latency in job.latencies:
+        where = (
+            f"latency.source_id.{latency.source_id}.operator_id.{latency.vertex_id}"
+            f".operator_subtask_index.{latency.subtask}"
+        )
+        metrics |= {f"{where}.latency_{name}": of for name, of in latency.statistics.items()}
     return metrics
 
 

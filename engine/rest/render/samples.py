@@ -5,12 +5,11 @@ Cost     some 40 samples per subtask: make them on a thread when there are many.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine.elements import MAX_TIME, MIN_TIME
 from engine.rest.model.cluster import ClusterInfo, TaskManagerInfo
-from engine.rest.model.jobs import JobDetails, MetricValue, SubtaskDetails, VertexDetails
+from engine.rest.model.jobs import JobDetails, Latency, MetricValue, SubtaskDetails, VertexDetails
 from engine.rest.model.metrics import COUNTED, LATENCY, METRICS, Sample, Scope, number_of
 from engine.rest.render.cluster import job_manager_metrics
 from engine.rest.render.metrics import subtask_metrics
@@ -19,11 +18,6 @@ Labels = Mapping[str, str]
 
 QUANTILES = {"median": "0.5", "p95": "0.95", "p99": "0.99", "max": "1"}
 """Of the statistics that Flink has, those that people look at."""
-
-_LATENCY = re.compile(
-    r"latency\.source_id\.(?P<source>\w+)\.operator_id\.(?P<operator>\w+)"
-    r"\.operator_subtask_index\.(?P<subtask>\d+)\.latency_(?P<statistic>\w+)"
-)
 
 
 def samples(cluster: ClusterInfo, jobs: Sequence[JobDetails]) -> list[Sample]:
@@ -48,21 +42,18 @@ def _task_manager(manager: TaskManagerInfo) -> Iterator[Sample]:
 def _job(job: JobDetails) -> Iterator[Sample]:
     labels = {"job_id": job.id, "job": job.name}
     yield from _of(Scope.JOB, job.metrics, labels)
-    yield from _latencies(job.metrics, labels)
+    yield from _latencies(job.latencies, labels)
     for vertex in job.vertices:
         for subtask in vertex.subtasks:
             yield from _subtask(vertex, subtask, labels)
 
 
-def _latencies(metrics: Mapping[str, MetricValue], of_job: Labels) -> Iterator[Sample]:
-    for name, value in metrics.items():
-        found = _LATENCY.fullmatch(name)
-        number = number_of(value)
-        if found is not None and number is not None and found["statistic"] in QUANTILES:
-            quantile = QUANTILES[found["statistic"]]
-            labels = {**of_job, "source_id": found["source"], "task_id": found["operator"]}
-            labels |= {"subtask": found["subtask"], "quantile": quantile}
-            yield Sample(LATENCY, labels, number)
+def _latencies(latencies: Iterable[Latency], of_job: Labels) -> Iterator[Sample]:
+    for latency in latencies:
+        labels = {**of_job, "source_id": latency.source_id, "task_id": latency.vertex_id}
+        labels["subtask"] = str(latency.subtask)
+        for name, quantile in QUANTILES.items():
+            yield Sample(LATENCY, {**labels, "quantile": quantile}, latency.statistics[name])
 
 
 def _subtask(vertex: VertexDetails, subtask: SubtaskDetails, of_job: Labels) -> Iterator[Sample]:

@@ -78,7 +78,7 @@ async def execution_result(request: Request) -> JSONResponse:
 async def job_metrics(request: Request) -> JSONResponse:
     """The metrics of one job; none for an unknown one, as in Flink."""
     try:
-        known = (await _named(request)).metrics
+        known = metrics.job_metrics(await _named(request))
     except NotFound:
         known = {}
     return JSONResponse(metrics.collection(known, query_list(request, "get")))

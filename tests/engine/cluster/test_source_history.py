@@ -34,7 +34,7 @@ PLAN = Plan(
 
 def report(busy: dict[str, int], batches: dict[str, dict[str, list[int]]] | None = None) -> Metrics:
     numbers = {task: {"busyTimeMsPerSecond": float(load)} for task, load in busy.items()}
-    return Metrics(numbers, batches or {})
+    return Metrics(numbers, latencies={}, batches=batches or {})
 
 
 def test_a_timeline_gives_exactly_these_figures():

@@ -8,8 +8,9 @@ import httpx
 import pytest
 
 from engine.rest.model.cluster import ClusterInfo
-from engine.rest.model.jobs import JobDetails, JobStatus
+from engine.rest.model.jobs import JobDetails, JobStatus, Latency
 from engine.rest.model.metrics import COUNTED, LATENCY, METRICS, Kind, Metric, Sample, Scope
+from engine.rest.render.metrics import job_metrics
 from engine.rest.render.prometheus import name_of, text
 from engine.rest.render.samples import samples
 from engine.testing import fake_values
@@ -89,13 +90,17 @@ async def test_what_a_worker_uses_is_told_of_each(http: httpx.AsyncClient, job: 
     assert [re.search(r'slot="(\d)"', line)[1] for line in lines] == ["0", "1"]
 
 
-def test_latencies_of_a_job_are_samples_with_quantiles():
-    where = f"source_id.{SOURCE_ID}.operator_id.{WINDOW_ID}.operator_subtask_index.1"
-    metrics = {f"latency.{where}.latency_{name}": 250 for name in ("p99", "stddev")}
+def test_latencies_of_a_job_are_samples_with_quantiles_and_metrics_with_flinks_names():
     plan = fake_values.plan("flights", 1)
-    job = JobDetails("ab", "flights", JobStatus.RUNNING, 1, -1, {}, 1, 8, plan, (), metrics=metrics)
-    cluster = ClusterInfo("1", "x", ())
-    assert text(samples(cluster, [job])).splitlines()[2] == (
+    latency = Latency(SOURCE_ID, WINDOW_ID, 1, dict.fromkeys(("median", "p95", "p99", "max"), 250))
+    job = JobDetails(
+        "ab", "flights", JobStatus.RUNNING, 1, -1, {}, 1, 8, plan, (), latencies=(latency,)
+    )
+    lines = text(samples(ClusterInfo("1", "x", ()), [job])).splitlines()
+    assert len(lines) == 2 + 4 + 12  # the job manager tells of four things
+    assert (
         f'headwater_job_latency_seconds{{job="flights",job_id="ab",quantile="0.99",'
         f'source_id="{SOURCE_ID}",subtask="1",task_id="{WINDOW_ID}"}} 0.25'
-    )
+    ) in lines
+    where = f"source_id.{SOURCE_ID}.operator_id.{WINDOW_ID}.operator_subtask_index.1"
+    assert job_metrics(job)[f"latency.{where}.latency_p99"] == 250

@@ -28,9 +28,7 @@ MESSAGES = [
     control.Found(1, {"columns": [], "rows": [], "truncated": False}, None),
     control.EndOfInputReached("v", 0),
     control.TaskFinished("v", 0),
-    control.Metrics(
-        {"v/0": {"numRecordsIn": 3, "numRecordsInPerSecond": 0.25}}, {"v/0": {"17": [1, 2]}}
-    ),
+    control.Metrics({"v/0": {"numRecordsIn": 3}}, {"v/0": {"s": {"p99": 2}}}, {"v/0": {"17": [1]}}),
     control.Failed("KeyError", "internal", "'x'", "Traceback…", "v", 0, "daily"),
     control.Stop(),
 ]

@@ -13,7 +13,7 @@ from engine.runtime.metrics import Queues
 from engine.runtime.quantiles import histogram
 from engine.runtime.task import Task
 from engine.runtime.wiring import Wiring, wire
-from engine.runtime.worker_metrics import MetricReader
+from engine.runtime.worker_metrics import MetricReader, latencies_of
 from engine.runtime.worker_occupancy import Occupancy
 from engine.stream import Environment
 from engine.testing.memory import MemorySource, OutputTables
@@ -77,11 +77,8 @@ def test_a_latency_marker_goes_along_one_channel_of_each_edge_and_leaves_its_age
     assert channel == 7 % 3
     end.deliver(0, marker, Micros(1_250_000))
     assert not end.outbox
-    numbers = MetricReader(end.spec, Occupancy(0.0), 0.0).read(end.metrics, Queues(), 1.0)
-    latencies = {
-        name.rpartition("_")[2]: value for name, value in numbers.items() if "latency." in name
-    }
-    assert (latencies["count"], latencies["p99"], latencies["stddev"]) == (1, 250, 0)
+    (latency,) = latencies_of(end.metrics).values()
+    assert (latency["count"], latency["p99"], latency["stddev"]) == (1, 250, 0)
     assert middle.metrics.latencies == {source.spec.vertex.id: deque([30_000])}
 
 
