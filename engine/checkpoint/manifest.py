@@ -248,6 +248,12 @@ class Manifest:
         return sum(state.size_bytes for entry in self.operators for state in entry.states)
 
     @property
+    def written_bytes(self) -> int:
+        """Those that this snapshot has written; the others are files of earlier checkpoints."""
+        states = (state for entry in self.operators for state in entry.states)
+        return sum(state.written_bytes(self.checkpoint_id) for state in states)
+
+    @property
     def files(self) -> Iterator[StateFile]:
         """All files of state."""
         for entry in self.operators:

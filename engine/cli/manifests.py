@@ -20,7 +20,7 @@ def described(manifest: Manifest) -> Iterator[str]:
     yield f"job id      {manifest.job_id}"
     yield f"created     {created} by engine {manifest.engine_version}"
     yield f"event time  {time_text(manifest.min_watermark)}"
-    yield f"size        {manifest.size_bytes:,} bytes"
+    yield f"size        {manifest.size_bytes:,} bytes{_shared(manifest)}"
     rows = [row for entry in manifest.operators for row in _rows(entry)]
     if rows:
         head = ("operator", "holds", "kind", "rows", "bytes", "files", "parallelism")
@@ -30,6 +30,11 @@ def described(manifest: Manifest) -> Iterator[str]:
     if splits:
         yield ""
         yield table(("source", "split", "position", "watermark"), splits)
+
+
+def _shared(manifest: Manifest) -> str:
+    earlier = manifest.size_bytes - manifest.written_bytes
+    return f", {earlier:,} of them in files of earlier checkpoints" if earlier else ""
 
 
 def _rows(entry: OperatorEntry) -> Iterator[tuple[object, ...]]:

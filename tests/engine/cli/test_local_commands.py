@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from engine.elements import MIN_TIME, SnapshotKind
 from engine.state.contract import StateKind
 from engine.testing import fake_values as values
 from engine.version import VERSION
+from golden_snapshots import formats, snapshots
 
 JOB_FILE = """
 import sys
@@ -124,6 +126,14 @@ def test_a_folder_that_is_no_snapshot_is_one_sentence(
     error = capsys.readouterr().err
     assert "is not a snapshot: it has no _metadata" in error
     assert error.count("\n") == 1
+
+
+def test_a_checkpoint_in_layers_says_how_much_of_it_is_older(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["savepoint", "show", str(snapshots(formats()[-1])[-1])]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"size +[\d,]+ bytes, [\d,]+ of them in files of earlier checkpoints", shown)
 
 
 @pytest.fixture
