@@ -48,6 +48,7 @@ class Limits:
     memory_bytes: int = 2 << 30
     """Of one look: a comparison joins some million rows at a time."""
     at_once: int = 2
+    """Reads; of long ones there is one at a time, which holds up no read."""
     waiting: int = 16
     """More are refused."""
     remembered: int = 64
@@ -68,22 +69,25 @@ class Inspections:
     def __init__(self, places: Places, limits: Limits = Limits()) -> None:
         self._places = places
         self._limits = limits
-        self._turn = asyncio.Semaphore(limits.at_once)
-        self._under_way = 0
+        self._reading = asyncio.Semaphore(limits.at_once)
+        self._long_one = asyncio.Semaphore(1)
+        self._waiting = 0
         self._long: dict[str, _Long] = {}
         self._work = Background()
 
     async def read(self, path: str, question: StateQuestion) -> StateRows:
         """Rows of a state. Raises RestoreError, StorageError, TooCostly, Unavailable."""
         request = self._request("read", [path], question=asdict(question))
-        return StateRows.from_json(await self._look(request, self._limits.read_s, unheard))
+        self._check_room(self._reading)
+        found = await self._look(request, self._limits.read_s, self._reading, unheard)
+        return StateRows.from_json(found)
 
     def start(self, what: str, paths: Sequence[str], trigger_id: str | None, **more: object) -> str:
         """Begin a verification or a comparison; the same trigger id again is the same one."""
         request = self._request(what, paths, **more)
         trigger_id = trigger_id or secrets.token_hex(16)
         if trigger_id not in self._long:
-            self._check_room()
+            self._check_room(self._long_one)
             self._long[trigger_id] = _Long(what, InspectionStatus(finished=False))
             self._work.start(self._run(trigger_id, request))
             self._forget()
@@ -112,29 +116,37 @@ class Inspections:
             known.status = replace(known.status, done=done, total=total)
 
         try:
-            result = await self._look(request, self._limits.long_s, heard)
+            result = await self._look(request, self._limits.long_s, self._long_one, heard)
             known.status = replace(known.status, finished=True, result=result)
         except HeadwaterError as error:
             known.status = replace(known.status, finished=True, failure=str(error))
 
-    def _check_room(self) -> None:
-        if self._under_way >= self._limits.at_once + self._limits.waiting:
-            msg = f"{self._under_way} looks into snapshots wait already; ask again in a while"
+    def _check_room(self, turn: asyncio.Semaphore) -> None:
+        if turn.locked() and self._waiting >= self._limits.waiting:
+            msg = f"{self._waiting} looks into snapshots wait already; ask again in a while"
             raise Unavailable(msg)
 
     async def _look(
-        self, request: Mapping[str, object], seconds: float, heard: Progress
+        self,
+        request: Mapping[str, object],
+        seconds: float,
+        turn: asyncio.Semaphore,
+        heard: Progress,
     ) -> Mapping[str, Any]:
-        self._check_room()
-        self._under_way += 1
         try:
-            async with asyncio.timeout(seconds), self._turn:
-                return await _in_a_process(request, self._limits.memory_bytes, heard)
+            async with asyncio.timeout(seconds):
+                self._waiting += 1
+                try:
+                    await turn.acquire()
+                finally:
+                    self._waiting -= 1
+                try:
+                    return await _in_a_process(request, self._limits.memory_bytes, heard)
+                finally:
+                    turn.release()
         except TimeoutError as error:
             msg = f"look into the snapshot did not end in {seconds:g} s; ask for less of it"
             raise TooCostly(msg) from error
-        finally:
-            self._under_way -= 1
 
 
 async def _in_a_process(

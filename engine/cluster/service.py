@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +23,9 @@ from engine.cluster.failure_log import SHOWN
 from engine.cluster.fleet import Fleet
 from engine.cluster.influx_reporter import InfluxReporter
 from engine.cluster.inspections import Inspections
+from engine.cluster.job_places import places_of
 from engine.cluster.jobs import Jobs, check
 from engine.cluster.operations import What
-from engine.cluster.places import Places
 from engine.cluster.read_limits import check_rate
 from engine.cluster.resources import LocalTaskManagers
 from engine.cluster.settings import SAVEPOINT_DIR, absolute, directory_of
@@ -73,7 +73,6 @@ class JobManagerService:
         `snapshots`: other folders in which clients may look for some.
         """
         self._savepoints = savepoints
-        self._snapshots = snapshots
         self._store = store
         self._fleet = fleet
         self._artifacts = artifacts
@@ -81,7 +80,7 @@ class JobManagerService:
         self._resources = resources
         self._reporter = reporter
         self._itself = psutil.Process()
-        self._places = Places(self._configured, self._recorded)
+        self._places = places_of(jobs, store, savepoints, snapshots)
         self._disposals = Disposals(jobs, self._places.place)
         self._inspections = Inspections(self._places)
         self._queries = StateQueries(jobs.find)
@@ -325,18 +324,3 @@ class JobManagerService:
     async def live_state(self, job_id: str, query: StateQuery) -> StateValue:
         """What one key has in a state of a running job."""
         return await self._queries.get(job_id, query)
-
-    # Folders that clients may name.
-
-    def _configured(self) -> Iterator[str]:
-        yield str(self._savepoints)
-        yield from self._snapshots
-        for master in self._jobs.masters:
-            yield master.snapshots.settings.config.directory.rpartition("/")[0]
-            yield directory_of(master.row.settings, SAVEPOINT_DIR, self._savepoints)
-
-    def _recorded(self) -> Iterator[str]:
-        for master in self._jobs.masters:
-            yield from self._store.snapshot_paths(master.row.job_id)
-            if master.row.restore_path is not None:
-                yield master.row.restore_path

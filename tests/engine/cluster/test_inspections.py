@@ -90,6 +90,11 @@ async def test_a_look_that_needs_too_much_is_ended(tmp_path: Path) -> None:
 
 
 async def test_too_many_looks_at_once_are_refused(tmp_path: Path) -> None:
-    busy = inspections(tmp_path, Limits(at_once=1, waiting=-1))
+    path = save(tmp_path / "s", counts(("ann", 1)))
+    busy = inspections(tmp_path, Limits(waiting=0))
+    first = busy.start("verification", [path], None)
+    await asyncio.sleep(0)  # it has its turn now
     with pytest.raises(Unavailable, match="0 looks into snapshots wait already"):
-        busy.start("verification", [str(tmp_path)], None)
+        busy.start("verification", [path], None)
+    assert (await busy.read(path, asked())).rows == [[0, "ann", 1]]
+    await ended(lambda: busy.status("verification", first))
