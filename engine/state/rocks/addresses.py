@@ -63,13 +63,17 @@ class Addresses:
 
     def key_at(self, address: bytes) -> Key:
         """The key that has an address."""
+        return self.key_in(address)[0]
+
+    def key_in(self, address: bytes) -> tuple[Key, int]:
+        """The key that an address begins with, and where it ends."""
         at = len(self._prefix)
         key: list[Any] = [group_of(address, at)]
         at += 2
         for column in self._columns.values():
             value, at = column.value_at(address, at)
             key.append(value)
-        return tuple(key)
+        return tuple(key), at
 
 
 class Ordering(ABC):

@@ -11,26 +11,24 @@ Cost     a large map costs a read per map key that a batch asks for, and a write
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
-from functools import partial
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 import polars as pl
 from rocksdict import WriteBatch
 
-from engine.state.changes import SetChanges
 from engine.state.contract import MAP_KEY, Frozen, FrozenState, Increment, StateDescriptor
 from engine.state.handles import DELETED, Key
 from engine.state.rocks.addresses import ordering
-from engine.state.rocks.changed import ChangedKeys, Counted
+from engine.state.rocks.changed import ChangedEntries, Counted
 from engine.state.rocks.entries import PickledEntries, pickled, unpickled
 from engine.state.rocks.parts import PartedState, in_parts
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import Store, View
 from engine.state.rocks.values import RocksValues
-from engine.state.tables import items_of, table_of
+from engine.state.tables import items_of, key_table, table_of
 
 _ENTRY, _BEHIND = b"\1", b"\2"
 """Entries of a large map lie between these behind its key's own address."""
@@ -64,7 +62,7 @@ class LargeMap(MutableMapping[Any, Any]):
         found = self.changes.get(at, _MISSING)
         if found is _MISSING:
             if at not in self._read:
-                [raw] = self._store.get([self._base + self._ordered(at)])
+                [raw] = self._store.get([self.address(at)])
                 self._read[at] = DELETED if raw is None else unpickled(raw)[1]
             found = self._read[at]
         if found is DELETED:
@@ -106,7 +104,11 @@ class LargeMap(MutableMapping[Any, Any]):
     def puts(self) -> Iterator[tuple[bytes, bytes | None]]:
         """What has to be written; None for what has to be deleted."""
         for at, item in self.changes.items():
-            yield self._base + self._ordered(at), None if item is DELETED else pickled(at, item)
+            yield self.address(at), None if item is DELETED else pickled(at, item)
+
+    def address(self, at: Any) -> bytes:
+        """Where the entry of a map key is."""
+        return self._base + self._ordered(at)
 
 
 class RocksMaps(RocksValues):
@@ -115,16 +117,15 @@ class RocksMaps(RocksValues):
     def __init__(self, descriptor: StateDescriptor, place: Place) -> None:
         super().__init__(descriptor, place)
         self._inline = max(1, min(_INLINE, place.budget.block_bytes // _ENTRY_BYTES))
-        self._ordered = ordering(descriptor.values[MAP_KEY]).raw
-        self._keys: SetChanges[bytes] = SetChanges(place.layers)
-        self._known: dict[Key, bool] = {}
-        """Whether keys of the last read are large: what a turn writes it has read before."""
+        self._ordering = ordering(descriptor.values[MAP_KEY])
+        self._known: dict[Key, Mapping[Any, Any] | None] = {}
+        """Maps of the last read, None for large ones: what a turn writes it has read before."""
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """One multi-get; large maps are read later."""
         asked = list(keys)
         found = super().get_many(asked)
-        self._known = {key: key in found and found[key] is None for key in asked}
+        self._known = {key: found.get(key, {}) for key in asked}
         return {
             key: self._large(self._addresses.of(key)) if held is None else held
             for key, held in found.items()
@@ -139,36 +140,48 @@ class RocksMaps(RocksValues):
             self._known |= read
         batch = WriteBatch(raw_mode=True)
         for key, held in values.items():
-            self._put(key, held, batch)
+            if isinstance(held, LargeMap):
+                self._put_changes(held, batch)
+            else:
+                self._put_all(key, {} if held is DELETED else held, batch)
+                if held is DELETED:
+                    batch.delete(self._addresses.of(key))
         self._store.write(batch)
-        self._count.written += len(values)
-        self._keys.note(self._addresses.of_many(list(values)))
 
-    def _put(self, key: Key, held: Any, batch: WriteBatch) -> None:
-        address = self._addresses.of(key)
-        if isinstance(held, LargeMap):
-            for at, content in held.puts():
-                if content is None:
-                    batch.delete(at)
-                else:
-                    batch.put(at, content)
-            return
-        if self._known[key]:
-            batch.delete_range(address + _ENTRY, address + _BEHIND)
-        if held is DELETED:
-            batch.delete(address)
-        elif len(held) <= self._inline:
-            batch.put(address, pickled(key, held))
+    def _put_changes(self, large: LargeMap, batch: WriteBatch) -> None:
+        puts = list(large.puts())
+        for address, content in puts:
+            if content is None:
+                batch.delete(address)
+            else:
+                batch.put(address, content)
+        self._count.written += len(puts)
+        self._changes.note(puts)
+
+    def _put_all(self, key: Key, held: Mapping[Any, Any], batch: WriteBatch) -> None:
+        """Put a map in the place of another."""
+        base, before = self._addresses.of(key), self._known[key]
+        is_large = len(held) > self._inline
+        large = self._large(base)
+        large.changes = dict(held)
+        self._count.written += len(held)
+        if before is None:
+            batch.delete_range(base + _ENTRY, base + _BEHIND)
+            # Nobody knows what it held, and to find out may take long.
+            self._changes.forget()
         else:
-            batch.put(address, pickled(key, None))
-            large = self._large(address)
-            large.changes = dict(held)
-            for at, content in large.puts():
-                batch.put(at, content)
-        self._known[key] = held is not DELETED and len(held) > self._inline
+            self._changes.note((large.address(at), None) for at in before if at not in held)
+        batch.put(base, pickled(key, None if is_large else held))
+        # What has changed is noted entry by entry, also of small maps.
+        puts = list(large.puts()) if is_large or self._changes.tracks else []
+        if is_large:
+            for address, content in puts:
+                batch.put(address, content)
+        self._changes.note(puts)
+        self._known[key] = None if is_large else held
 
     def _large(self, address: bytes) -> LargeMap:
-        return LargeMap(self._store, address, self._ordered)
+        return LargeMap(self._store, address, self._ordering.raw)
 
     def items(self) -> Iterator[tuple[Key, Any]]:
         """Everything, by key group."""
@@ -193,19 +206,26 @@ class RocksMaps(RocksValues):
         return FrozenRocksMaps(self.descriptor, view, self._prefix, counted, self._part_bytes)
 
     def freeze_increment(self, increment: Increment) -> Frozen:
-        """The same, or a view of the database and the addresses of maps that were written."""
-        noted = self._keys.freeze(increment, self._count.rows)
-        if noted is None:
-            return self.freeze().as_base(self._keys.tracks)
-        read = partial(self._whole, self._store.view(), noted)
-        return ChangedKeys(self.descriptor, self._addresses, read).frozen(increment)
+        """The same, or references to the entries that were written."""
+        written = self._changes.freeze(increment, self._count.rows)
+        if written is None:
+            return self.freeze().as_base(self._changes.tracks)
+        changed = ChangedEntries(
+            written, self._table, self._removed, self._part_bytes // PickledEntries.growth
+        )
+        return changed.frozen(self.descriptor, increment, by=[*self.descriptor.keys, MAP_KEY])
 
-    def _whole(
-        self, view: View, noted: Collection[bytes]
-    ) -> tuple[Collection[bytes], Iterator[pl.DataFrame]]:
-        """The keys of maps that were written, and all of these maps."""
-        stored = chain.from_iterable(map(view.items, sorted(noted)))
-        return noted, _tables(self.descriptor, stored, self._part_bytes)
+    def _table(self, entries: Sequence[tuple[bytes, bytes]]) -> pl.DataFrame:
+        found = ((self._addresses.key_at(address), unpickled(raw)) for address, raw in entries)
+        return table_of(self.descriptor, ((key, {at: item}) for key, (at, item) in found))
+
+    def _removed(self, gone: Iterable[bytes]) -> pl.DataFrame:
+        return key_table(self.descriptor, map(self._entry_at, gone), MAP_KEY)
+
+    def _entry_at(self, address: bytes) -> tuple[Any, ...]:
+        """The key and the map key of an entry."""
+        key, end = self._addresses.key_in(address)
+        return (*key, self._ordering.value_at(address, end + len(_ENTRY))[0])
 
 
 class FrozenRocksMaps(PartedState):

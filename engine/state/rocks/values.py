@@ -9,9 +9,8 @@ Cost     a batch is one multi-get with sorted addresses and one WriteBatch. A li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import chain, islice, repeat
 from typing import Any
 
@@ -22,12 +21,12 @@ from engine.state.contract import Frozen, FrozenState, Increment, StateDescripto
 from engine.state.handles import DELETED, Agenda, Key, ValueHandle
 from engine.state.rocks.addresses import MANY, Addresses
 from engine.state.rocks.agenda import RocksAgenda
-from engine.state.rocks.changed import ChangedKeys, Counted, RowCount, Written, WrittenChanges
+from engine.state.rocks.changed import ChangedEntries, Counted, RowCount, WrittenChanges
 from engine.state.rocks.entries import Entries, PackedEntries, entries_of
-from engine.state.rocks.parts import PartedState, in_parts
+from engine.state.rocks.parts import PartedState
 from engine.state.rocks.place import Place
 from engine.state.rocks.store import Scan
-from engine.state.tables import continued, items_of, table_of
+from engine.state.tables import continued, items_of, key_table, table_of
 
 _LOADED = 10_000
 """So many keys are written at once when a state is restored."""
@@ -68,7 +67,16 @@ class RocksValues(ValueHandle):
             batch.delete(address)
         self._store.write(batch)
         self._count.written += len(values)
-        self._changes.note(chain(stored, zip(removed, repeat(None))))
+        self._changes.note(chain(self._noted(stored, kept), zip(removed, repeat(None))))
+
+    def _noted(
+        self, stored: Iterable[tuple[bytes, bytes]], items: Mapping[Key, Any]
+    ) -> Iterable[tuple[bytes, bytes | None]]:
+        if self.descriptor.kind is StateKind.VALUE:
+            return stored
+        # A list without items has no rows.
+        pairs = zip(stored, items.values(), strict=True)
+        return ((address, entry if item else None) for (address, entry), item in pairs)
 
     def _stored(self, items: Mapping[Key, Any]) -> Iterable[tuple[bytes, bytes]]:
         """The address and the entry of each key."""
@@ -127,17 +135,13 @@ class RocksValues(ValueHandle):
         written = self._changes.freeze(increment, self._count.rows)
         if written is None:
             return self.freeze().as_base(self._changes.tracks)
-        read = partial(self._latest, written)
-        return ChangedKeys(self.descriptor, self._addresses, read).frozen(increment)
-
-    def _latest(self, noted: Iterable[Written]) -> tuple[Collection[bytes], Iterator[pl.DataFrame]]:
-        """The keys that were written, and what they have."""
-        latest: dict[bytes, bytes | None] = {}
-        for written in noted:
-            latest.update(written.entries)
-        entries = (entry for _, entry in sorted(latest.items()) if entry is not None)
-        parts = in_parts(entries, len, self._part_bytes // self._entries.growth)
-        return latest.keys(), map(self._entries.table, parts)
+        changed = ChangedEntries(
+            written,
+            table=lambda entries: self._entries.table([entry for _, entry in entries]),
+            removed=lambda gone: key_table(self.descriptor, map(self._addresses.key_at, gone)),
+            part_bytes=self._part_bytes // self._entries.growth,
+        )
+        return changed.frozen(self.descriptor, increment, by=[*self.descriptor.keys])
 
 
 class FrozenRocksValues(PartedState):

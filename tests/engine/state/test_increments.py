@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
 from engine.state.changes import LayerPolicy, SetChanges
-from engine.state.contract import FrozenChanges, Increment, StateDescriptor, StateKind
+from engine.state.contract import MAP_KEY, FrozenChanges, Increment, StateDescriptor, StateKind
 from engine.state.handles import DELETED
 from engine.state.memory import MemoryBackend
 from engine.state.rocks import RocksBackend
@@ -74,6 +74,35 @@ def test_on_disk_as_many_changes_are_remembered_as_memory_has_room_for(tmp_path)
     handle.put_many({(k % 128, k): DELETED for k in range(29_000)})
     assert frozen(backend, 5, 4) == (True, 1_000)
     assert frozen(backend, 6, 5) == (False, 1_000)
+    backend.close()
+
+
+MAPS = StateDescriptor(
+    "m", StateKind.MAP, {"k": pl.Int64()}, {MAP_KEY: pl.Int64(), "value": pl.String()}
+)
+
+
+def test_of_a_large_map_only_the_entries_that_have_changed_come(tmp_path):
+    backend = on_disk(tmp_path)(KeyGroupRange(0, 128))
+    handle = backend.state(MAPS)
+    handle.put_many({(1, 1): dict.fromkeys(range(1_000), "x"), (1, 2): {1: "y", 2: "y"}})
+    backend.freeze_increment(Increment(1, 0))
+    held = handle.get_many([(1, 1), (1, 2)])
+    large = held[1, 1].copy()
+    large[7], large[9_000] = "changed", "new"
+    del large[8]
+    handle.put_many({(1, 1): large, (1, 2): {1: "z"}})
+    [changed] = backend.freeze_increment(Increment(2, 1))
+    assert pl.concat(changed.rows()).rows() == [
+        (1, 1, 7, "changed"),
+        (1, 1, 9_000, "new"),
+        (1, 2, 1, "z"),
+    ]
+    assert pl.concat(changed.removed()).rows() == [(1, 1, 8), (1, 2, 2)]
+    # Nobody lists what was in a large map when it goes.
+    handle.put_many({(1, 1): DELETED})
+    [whole] = backend.freeze_increment(Increment(3, 2))
+    assert whole.table().rows() == [(1, 2, 1, "z")]
     backend.close()
 
 
