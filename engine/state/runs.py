@@ -167,12 +167,17 @@ def run_changes(
     descriptor: StateDescriptor, increment: Increment, changed: Logged, merge: Merge | None
 ) -> FrozenChanges:
     """Runs that have come, and the slices that have gone, as a checkpoint writes them."""
-    runs = [piece.left(SLICE_END) for piece in changed.pieces]
+    pieces = changed.pieces
+
+    def rows() -> Iterator[pl.DataFrame]:
+        runs = [piece.left(SLICE_END) for piece in pieces]
+        return FrozenRuns(descriptor, runs, merge).tables()
+
     return FrozenChanges(
         descriptor,
         since=increment.base,
         by=(),
-        rows=FrozenRuns(descriptor, runs, merge).tables,
+        rows=rows,
         dropped=changed.until,
     )
 

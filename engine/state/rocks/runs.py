@@ -29,6 +29,8 @@ from engine.state.rocks.place import Place
 from engine.state.rocks.store import View
 from engine.state.row_changes import LogChanges
 from engine.state.runs import FAN_OUT, MemoryRuns, level_of, merged, run_changes
+from engine.state.schema import table_schema
+from engine.state.waiting import with_columns
 
 Run = Sequence[Block]
 
@@ -43,6 +45,7 @@ class RocksRuns(RunsHandle, Shrinking):
         self._part_bytes = place.budget.part_bytes
         self._recent = MemoryRuns(descriptor)
         self._changes = LogChanges(place.layers)
+        self._columns = list(table_schema(descriptor))
         self._recent_bytes = 0
         self._spilled: dict[int, list[Run]] = {}
         self._ends: list[int] = []
@@ -62,8 +65,9 @@ class RocksRuns(RunsHandle, Shrinking):
 
     def _note(self, run: pl.DataFrame) -> None:
         if self._changes.tracks and run.height:
-            last = run.get_column(SLICE_END).max()
-            self._changes.note(run, int(last))  # type: ignore[arg-type]  # slices end at an Int64
+            rows = with_columns(run, self._columns)  # an operator's may have more, in any order
+            last = rows.get_column(SLICE_END).max()
+            self._changes.note(rows, int(last))  # type: ignore[arg-type]  # slices end at an Int64
 
     def shrink(self) -> int:
         """Write what is in memory to disk, unless merging alone has made it small."""

@@ -95,16 +95,23 @@ def _set_timers(handle: Any, keys: Sequence[Key], random: Random, step: int) -> 
         change(Micros(random.randrange(6)), key)
 
 
+def _given(rows: pl.DataFrame, random: Random) -> pl.DataFrame:
+    """Rows as operators have them: in any order of columns, and with others."""
+    return rows.with_columns(other=pl.lit(0)).select(
+        random.sample([*rows.columns, "other"], len(rows.columns) + 1)
+    )
+
+
 def _wait(handle: Any, keys: Sequence[Key], random: Random, step: int) -> None:
     rows = [(*key, 10 * step + random.randrange(30), n) for n, key in enumerate(keys, 10 * step)]
-    handle.append(pl.DataFrame(rows, ROWS.schema, orient="row"))
+    handle.append(_given(pl.DataFrame(rows, ROWS.schema, orient="row"), random))
     if random.random() < 0.4:
         handle.take_before(Micros(10 * step - random.randrange(20)))
 
 
 def _add_runs(handle: Any, keys: Sequence[Key], random: Random, step: int) -> None:
     rows = [(*key, 10 * (step + random.randrange(3)), 1) for key in keys]
-    handle.append(pl.DataFrame(rows, RUNS.schema, orient="row"))
+    handle.append(_given(pl.DataFrame(rows, RUNS.schema, orient="row"), random))
     if random.random() < 0.4:
         drop = random.choice([handle.drop_until, handle.take_until])
         drop(Micros(10 * (step - random.randrange(3))))
