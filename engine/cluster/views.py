@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import psutil
 
-from engine.checkpoint.stats import CheckpointStats
 from engine.clock import now_ms
 from engine.cluster.attempt import Attempt, TaskLife
 from engine.cluster.fleet import Fleet, TaskManagerState
 from engine.cluster.master import JobMaster
+from engine.cluster.measures import job_metrics, latencies, process_metrics, use_metrics
 from engine.cluster.scheduler import Allocation
 from engine.elements import Micros
 from engine.graph.jobgraph import TaskId
@@ -18,15 +18,12 @@ from engine.graph.plan import VertexPlan
 from engine.rest.model.cluster import Slot, TaskManagerInfo
 from engine.rest.model.jobs import (
     JobDetails,
-    Latency,
-    MetricValue,
     SubtaskDetails,
     TaskStatus,
     TaskTotals,
     VertexDetails,
 )
 from engine.rest.model.operations import JobProgress, SourceProgress
-from engine.runtime.control import ProcessUse
 
 _NOT_METRICS = ("currentInputWatermark", "currentOutputWatermark")
 
@@ -50,50 +47,9 @@ def job_details(master: JobMaster, fleet: Fleet) -> JobDetails:
         arguments=row.arguments,
         waiting_for=master.waiting_for,
         failure=master.failure,
-        metrics=_job_metrics(master),
-        latencies=tuple(_latencies(master)),
+        metrics=job_metrics(master),
+        latencies=tuple(latencies(master)),
     )
-
-
-def _job_metrics(master: JobMaster) -> Mapping[str, MetricValue]:
-    history = master.snapshots.log.history()
-    numbers: dict[str, MetricValue] = {
-        "numRestarts": master.restarts,
-        "fullRestarts": master.restarts,
-        "numRescales": master.rescaling.count,
-        "numberOfCompletedCheckpoints": history.counts.completed,
-        "numberOfFailedCheckpoints": history.counts.failed,
-        "numberOfInProgressCheckpoints": history.counts.in_progress,
-        "totalNumberOfCheckpoints": history.counts.total,
-    }
-    attempt = master.attempt
-    if attempt is not None and attempt.running and not master.life.status.terminal:
-        numbers["uptime"] = now_ms() - attempt.started_ms
-    last = history.latest_completed
-    return numbers if last is None else numbers | checkpoint_metrics(last)
-
-
-def _latencies(master: JobMaster) -> Iterator[Latency]:
-    tasks = {} if master.attempt is None else master.attempt.tasks
-    for id_, task in tasks.items():
-        for source, statistics in task.latencies.items():
-            yield Latency(source, id_.vertex, id_.subtask, statistics)
-
-
-def checkpoint_metrics(last: CheckpointStats) -> dict[str, MetricValue]:
-    """The last completed checkpoint: its size, and how long its phases took at most."""
-    parts = list(last.subtasks())
-    return {
-        "lastCompletedCheckpointId": last.id,
-        "lastCheckpointCompletedTimestamp": last.triggered_ms + last.duration_ms,
-        "lastCheckpointDuration": last.duration_ms,
-        "lastCheckpointSize": sum(part.checkpointed_bytes for part in parts),
-        "lastCheckpointFullSize": last.state_bytes,
-        "lastCheckpointStartDelay": max((part.start_delay_ms for part in parts), default=0),
-        "lastCheckpointAlignmentTime": max((part.alignment_ms for part in parts), default=0),
-        "lastCheckpointSyncDuration": max((part.sync_ms for part in parts), default=0),
-        "lastCheckpointAsyncDuration": max((part.async_ms for part in parts), default=0),
-    }
 
 
 def _vertex(vertex: VertexPlan, master: JobMaster, fleet: Fleet) -> VertexDetails:
@@ -222,7 +178,7 @@ def task_manager(
         physical_memory=psutil.virtual_memory().total,
         free_memory=psutil.virtual_memory().available,
         pid=state.hello.pid,
-        metrics=_process_metrics(state),
+        metrics=process_metrics(state),
     )
 
 
@@ -234,22 +190,4 @@ def _slot(master: JobMaster, held: Allocation, state: TaskManagerState) -> Slot:
     uses = {} if state.beat is None else state.beat.workers
     use = uses.get(f"{held.attempt_id}/{index}")
     pid = None if process is None else process.pid
-    return Slot(master.row.job_id, tasks, pid, index, {} if use is None else _use(use))
-
-
-def _use(use: ProcessUse) -> Mapping[str, MetricValue]:
-    return {
-        "Status.Process.CPU.Load": use.cpu_percent / 100,
-        "Status.Process.Memory.Resident": use.memory_bytes,
-    }
-
-
-def _process_metrics(state: TaskManagerState) -> Mapping[str, MetricValue]:
-    if state.beat is None:
-        return {}
-    uses: list[ProcessUse] = [state.beat.itself, *state.beat.workers.values()]
-    return {
-        "Status.Process.CPU.Load": sum(use.cpu_percent for use in uses) / 100,
-        "Status.Process.Memory.Resident": sum(use.memory_bytes for use in uses),
-        "Status.Process.Count": len(uses),
-    }
+    return Slot(master.row.job_id, tasks, pid, index, {} if use is None else use_metrics(use))

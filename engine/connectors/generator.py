@@ -47,9 +47,9 @@ class GeneratorSource(Source):
         paced: bool = True,
         delay_ms: int = 0,
     ) -> None:
-        if rate < 1:
-            msg = f"rate must be positive: got {rate} rows a second; pass e.g. rate=1000"
-            raise ConfigError(msg)
+        _check_whole("rate", rate, least=1)
+        if rows is not None:
+            _check_whole("rows", rows, least=0)
         if rows is None and not paced:
             msg = (
                 "endless generator needs a pace: got paced=False without rows; pass rows=1_000_000"
@@ -97,6 +97,15 @@ class _Generated(PacedLog):
 
     def rows(self, lo: int, hi: int) -> pl.DataFrame:
         return self._source.generate(self._split, np.arange(lo, hi, dtype=np.int64), self._began)
+
+
+def _check_whole(name: str, number: object, least: int) -> None:
+    if not isinstance(number, int) or number < least:
+        msg = (
+            f"{name} of a generator must be a whole number, at least {least}: got {number!r}; "
+            f"pass e.g. {name}=1000"
+        )
+        raise ConfigError(msg)
 
 
 class SensorGenerator(GeneratorSource):

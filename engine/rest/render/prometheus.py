@@ -12,7 +12,7 @@ Source   Prometheus, Exposition formats, text-based format.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from engine.rest.model.metrics import Metric, Sample
 
@@ -25,12 +25,12 @@ def text(samples: Iterable[Sample]) -> str:
     blocks: defaultdict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         blocks[name_of(sample.metric)].append(sample)
-    lines: list[str] = []
+    lines, labels = list[str](), _Labels()
     for name, block in sorted(blocks.items()):
         metric = block[0].metric
         lines.append(f"# HELP {name} {_escaped(metric.help)}")
         lines.append(f"# TYPE {name} {metric.kind}")
-        lines += sorted(_line(name, sample) for sample in block)
+        lines += [_line(name, labels.of(sample), sample) for sample in block]
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -39,11 +39,29 @@ def name_of(metric: Metric) -> str:
     return f"{PREFIX}_{metric.scope}_{metric.exposed}"
 
 
-def _line(name: str, sample: Sample) -> str:
-    labels = sorted({**sample.labels, **sample.extra}.items())
-    shown = ",".join(f'{label}="{_label(value)}"' for label, value in labels)
-    value = _number(sample.value * sample.metric.scale)
-    return f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"
+def _line(name: str, labels: str, sample: Sample) -> str:
+    return f"{name}{labels} {_number(sample.value * sample.metric.scale)}"
+
+
+class _Labels:
+    """Labels as text; those of one thing are written once, for all of its samples."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Mapping[str, str], str]] = {}
+
+    def of(self, sample: Sample) -> str:
+        if sample.extra:
+            return _written({**sample.labels, **sample.extra})
+        known = self._known.get(id(sample.labels))
+        if known is None:
+            # Kept, so that no other labels get the same id meanwhile.
+            known = self._known[id(sample.labels)] = sample.labels, _written(sample.labels)
+        return known[1]
+
+
+def _written(labels: Mapping[str, str]) -> str:
+    shown = ",".join(f'{name}="{_label(value)}"' for name, value in sorted(labels.items()))
+    return f"{{{shown}}}" if shown else ""
 
 
 def _number(value: float) -> str:

@@ -58,6 +58,7 @@ def _latencies(latencies: Iterable[Latency], of_job: Labels) -> Iterator[Sample]
 
 def _subtask(vertex: VertexDetails, subtask: SubtaskDetails, of_job: Labels) -> Iterator[Sample]:
     labels = {**of_job, "task": vertex.name, "task_id": vertex.id, "subtask": str(subtask.index)}
+    operators: dict[str, Labels] = {}
     for name, value in subtask_metrics(subtask).items():
         number = number_of(value)
         if number is None or value in (MIN_TIME, MAX_TIME):
@@ -67,7 +68,8 @@ def _subtask(vertex: VertexDetails, subtask: SubtaskDetails, of_job: Labels) -> 
             continue
         operator, _, own = name.rpartition(".")
         if operator:
-            yield from _operator(own, {**labels, "operator": operator}, number)
+            of_operator = operators.setdefault(operator, {**labels, "operator": operator})
+            yield from _operator(own, of_operator, number)
 
 
 def _operator(name: str, labels: Labels, number: float) -> Iterator[Sample]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -27,8 +28,9 @@ def artifacts(tmp_path: Path) -> Iterator[Artifacts]:
 
 
 async def upload(artifacts: Artifacts, tmp_path: Path, name: str, content: bytes) -> str:
-    (tmp_path / "content").write_bytes(content)
-    return (await artifacts.upload(name, tmp_path / "content", 5)).id
+    given = tmp_path / f"given-{uuid4()}"  # uploads at once have a file each
+    given.write_bytes(content)
+    return (await artifacts.upload(name, given, 5)).id
 
 
 def kept(tmp_path: Path) -> list[str]:

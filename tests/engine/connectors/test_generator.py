@@ -99,9 +99,10 @@ def test_an_endless_generator_needs_a_pace() -> None:
         SensorGenerator(100, paced=False)
 
 
-def test_a_rate_of_nothing_is_refused() -> None:
-    with pytest.raises(ConfigError, match="rate must be positive"):
-        SensorGenerator(0)
+@pytest.mark.parametrize("numbers", [{"rate": 0}, {"rate": 2.5}, {"rate": 1, "rows": 1e6}])
+def test_a_rate_or_number_of_rows_that_is_none_is_refused(numbers: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=r"(rate|rows) of a generator must be a whole number"):
+        SensorGenerator(**numbers)  # type: ignore[arg-type]
 
 
 def test_an_unknown_sensor_is_named() -> None:

@@ -33,8 +33,8 @@ def test_the_text_is_exactly_so():
     assert text(samples) == (
         '# HELP headwater_job_demo_seconds Of "x",\\nor \\\\.\n'
         "# TYPE headwater_job_demo_seconds gauge\n"
-        "headwater_job_demo_seconds NaN\n"
         'headwater_job_demo_seconds{a="1",job="a \\"b\\"\\n\\\\"} 1.5\n'
+        "headwater_job_demo_seconds NaN\n"
         "# HELP headwater_job_restarts_total Restarts after failures.\n"
         "# TYPE headwater_job_restarts_total counter\n"
         'headwater_job_restarts_total{job="z"} 2\n'
