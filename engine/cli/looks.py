@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 import polars as pl
@@ -24,6 +25,7 @@ from engine.cli.rows import frame_of
 from engine.errors import ExternalError
 from engine.rest.answers.inspections import Inspection
 from engine.rest.client import EngineClient
+from engine.rest.model.snapshots import MAX_ROWS
 
 T = TypeVar("T")
 
@@ -42,8 +44,8 @@ class Look(Protocol):
     def difference(self, left: str, right: str, examples: int) -> Difference:
         """In which rows two differ."""
 
-    def rows(self, path: str, question: StateQuestion) -> pl.DataFrame:
-        """Rows of one state, and one more than wanted when there are more."""
+    def rows(self, path: str, question: StateQuestion) -> tuple[pl.DataFrame, bool]:
+        """Rows of one state, and whether there are more."""
 
 
 class Here:
@@ -61,9 +63,11 @@ class Here:
         """In which rows two differ."""
         return difference(open_snapshot(left), open_snapshot(right), examples)
 
-    def rows(self, path: str, question: StateQuestion) -> pl.DataFrame:
+    def rows(self, path: str, question: StateQuestion) -> tuple[pl.DataFrame, bool]:
         """Rows of one state."""
-        return rows_of(open_snapshot(path), question)
+        found = rows_of(open_snapshot(path), question)
+        shown = found if question.limit is None else found.head(question.limit)
+        return shown, shown.height < found.height
 
 
 class There:
@@ -87,9 +91,11 @@ class There:
         trigger_id = self._engine.compare_savepoints(left, right, examples)
         return _waited(lambda: self._engine.comparison(trigger_id))
 
-    def rows(self, path: str, question: StateQuestion) -> pl.DataFrame:
-        """Rows of one state, their values as plain JSON."""
-        return frame_of(self._engine.read_state(path, question))
+    def rows(self, path: str, question: StateQuestion) -> tuple[pl.DataFrame, bool]:
+        """Rows of one state, their values as plain JSON; never more than one answer holds."""
+        most = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
+        found = self._engine.read_state(path, replace(question, limit=most))
+        return frame_of(found), found.truncated
 
 
 def _waited(poll: Callable[[], Inspection[T]]) -> T:

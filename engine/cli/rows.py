@@ -11,7 +11,10 @@ from engine.cli.table import table
 def frame_of(found: StateRows) -> pl.DataFrame:
     """The rows that an engine has answered, their values as plain JSON."""
     names = list(found.columns)
-    return pl.DataFrame(found.rows, schema=names, orient="row", infer_schema_length=None)
+    # Not strict: a float that JSON cannot write is text among numbers.
+    return pl.DataFrame(
+        found.rows, schema=names, orient="row", infer_schema_length=None, strict=False
+    )
 
 
 def print_rows(rows: pl.DataFrame, style: str) -> None:

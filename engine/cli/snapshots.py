@@ -61,11 +61,11 @@ def read(options: argparse.Namespace, look: Look) -> int:
     question = StateQuestion(
         options.operator, options.state, dict(options.key), options.sql, options.limit
     )
-    found = look.rows(options.path, question)
-    shown = found if options.limit is None else found.head(options.limit)
-    print_rows(shown, options.format)
-    if shown.height < found.height:
-        print(f"there are more than {shown.height:,} rows; see all with --all", file=sys.stderr)
+    found, more = look.rows(options.path, question)
+    print_rows(found, options.format)
+    if more:
+        hint = "; see all with --all" if options.limit == found.height else ""
+        print(f"there are more than {found.height:,} rows{hint}", file=sys.stderr)
     return 0
 
 

@@ -103,7 +103,7 @@ def directory_of(settings: Mapping[str, str], key: str, default: Path) -> str:
 
 def absolute(path: str) -> str:
     """The same place, whatever folder a process works in; addresses stay as they are."""
-    if "://" in path:
+    if "://" in path or path.startswith("file:"):
         return path
     folder = Path(path)
     with suppress(RuntimeError):  # "~name" of nobody is a folder like any other

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from engine.checkpoint.questions import StateQuestion, StateRows
 from engine.cli import looks, main, remote
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient
@@ -345,3 +346,23 @@ def test_rescale_waits_until_the_job_runs_at_the_other_parallelism(
     assert capsys.readouterr().out == f"job {job} (flights) runs at parallelism 3\n"
     assert headwater("rescale", job, "9") == 1
     assert "needs 9 slots: got 8" in capsys.readouterr().err
+
+
+class Answering:
+    """An engine that has so many rows."""
+
+    def __init__(self, height: int) -> None:
+        self.height = height
+
+    def read_state(self, path: str, question: StateQuestion) -> StateRows:
+        assert question.limit is not None
+        rows = [[row / 2 if row else "NaN"] for row in range(min(self.height, question.limit))]
+        return StateRows({"x": "Float64"}, rows, truncated=question.limit < self.height)
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(2, 2), (None, 10_000), (20_000, 10_000)])
+def test_an_engine_gives_no_more_rows_than_one_answer_holds(limit: int | None, shown: int) -> None:
+    there = looks.There(cast("EngineClient", Answering(10_001)))
+    found, more = there.rows("/s", StateQuestion("count", "counts", limit=limit))
+    assert (found.height, more) == (shown, True)
+    assert found.item(0, "x") == "NaN"
