@@ -23,6 +23,7 @@ from engine.checkpoint.restore import assign, check_files, load_manifest
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.jobgraph import JobGraph
 from engine.rest.model.requests import ClaimMode
+from engine.state.changes import LayerPolicy
 from engine.stream import Environment
 from engine.testing.attempt import Attempt
 from engine.testing.blueprint import Blueprint, drawn
@@ -37,6 +38,8 @@ TABLES = ("sums", "late")
 BEFORE = "before"
 """Where the checkpoints of an earlier job lie."""
 STEPS = 20_000
+EAGER = LayerPolicy(min_rows=1, max_share=1.0)
+"""States are large from the first row on, so that checkpoints are layers on earlier ones."""
 
 
 def small_job(parallelism: int, output: OutputTables) -> JobGraph:
@@ -106,7 +109,7 @@ class Run:
     ) -> None:
         """`claim`: whether a restart of this run would find the snapshot among its own."""
         random = Random(seed)
-        self.world = World(random, Weather(random))
+        self.world = World(random, Weather(random), layers=EAGER)
         self.records = self.world.records = _Remembered(self.world)
         self.start, self.parallelism = start, parallelism
         if start is not None:

@@ -28,7 +28,13 @@ def moments() -> list[Moment]:
     run.to_its_end()
     assert same(run.output)
     assert [moment.is_recoverable for moment in run.moments].count(False) == 1
+    assert any(len(layers) > 1 for layers in map(layers_of, run.moments))
     return run.moments
+
+
+def layers_of(moment: Moment) -> set[int]:
+    """The checkpoints that one builds on, and itself: numbers of its layers."""
+    return {file.layer.number for file in moment.manifest.files if file.layer is not None}
 
 
 def latest(found: list[Moment]) -> list[Moment]:
