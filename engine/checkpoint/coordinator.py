@@ -126,7 +126,7 @@ class Coordinator:
             return known
         operation = self._requests.add(request)
         if self._closed is not None:
-            self._requests.fail_waiting(*self._closed)
+            self._close(*self._closed)
         self._begin_next(now_ms)
         return self._requests.find(request.trigger_id) or operation
 
@@ -200,6 +200,10 @@ class Coordinator:
         for pending in self._expiring():
             self._abort(pending, reason, None, now_ms)
         self._close(reason)
+
+    def withdraw(self) -> list[SnapshotRequest]:
+        """Give back the requests that were not begun, for the next attempt of the job."""
+        return self._requests.withdraw()
 
     # What begins, and when.
 
@@ -317,8 +321,10 @@ class Coordinator:
         self._due_ms = max(self._due_ms, now_ms + self._config.min_pause_ms)
 
     def _close(self, reason: FailureReason, detail: str | None = None) -> None:
-        self._closed = self._closed or (reason, detail)
-        self._requests.fail_waiting(*self._closed)
+        if self._closed is None or self._closed[0].goes_on:
+            self._closed = reason, detail
+        if not self._closed[0].goes_on:
+            self._requests.fail_waiting(*self._closed)
 
 
 def _end_of(last: PendingSnapshot) -> tuple[FailureReason, str | None]:

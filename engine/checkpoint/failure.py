@@ -36,6 +36,11 @@ class FailureReason(StrEnum):
         """Whether too many of these in a row make the job restart."""
         return self in (FailureReason.EXPIRED, FailureReason.DECLINED, FailureReason.STORAGE)
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the job has another attempt, which may begin what this one did not."""
+        return self in (FailureReason.TASK_LOST, FailureReason.RESCALED)
+
 
 _SENTENCES = {
     FailureReason.EXPIRED: "not every subtask acknowledged in time",

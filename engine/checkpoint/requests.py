@@ -1,6 +1,7 @@
 """The snapshots that were asked for: those that wait for their turn, and what became of each.
 
     add ──▶ waiting ──next──▶ begun ──complete | fail──▶ ended, told by OperationEnded
+               └──withdraw──▶ the next attempt
 
 Order    first come, first served, among those that may begin now.
 """
@@ -61,6 +62,11 @@ class Requests:
     def fail(self, operation: Operation, reason: FailureReason, failure: str) -> None:
         """A requested snapshot came to nothing."""
         self._end(replace(operation, status=OperationStatus.FAILED, reason=reason, failure=failure))
+
+    def withdraw(self) -> list[SnapshotRequest]:
+        """Forget those that wait, as if they had not been asked for."""
+        waiting, self._waiting = self._waiting, []
+        return [self._known.pop(trigger_id).request for trigger_id in waiting]
 
     def fail_waiting(self, reason: FailureReason, detail: str | None = None) -> None:
         """Give up all that wait."""

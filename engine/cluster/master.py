@@ -268,7 +268,8 @@ class JobMaster:
         attempt = deployment.attempt
         finished = self._is_finishing
         suspended = attempt.finishing and not finished
-        reason, _ = self._refusal()
+        goes_on = suspended and self.life.status is JobStatus.RUNNING
+        reason = FailureReason.RESCALED if goes_on else self._refusal()[0]
         await self.snapshots.end(reason)
         await self.sweep_state()
         self._deployment = None

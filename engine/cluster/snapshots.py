@@ -123,7 +123,10 @@ class JobSnapshots:
         if self._coordinator is not None and running:
             self._coordinator.request(request, now_ms())
             self._carry_out()
-            return
+        else:
+            self._wait(request)
+
+    def _wait(self, request: SnapshotRequest) -> None:
         self._waiting[request.trigger_id] = request
         patience_s = self.settings.config.timeout_ms / 1_000
         loop = asyncio.get_running_loop()
@@ -146,8 +149,10 @@ class JobSnapshots:
         if coordinator is not None:
             coordinator.close(reason, now_ms())
             self._carry_out(coordinator)
+            for request in coordinator.withdraw():
+                self._wait(request)
         await self._recording.done()
-        if reason is not FailureReason.TASK_LOST:
+        if not reason.goes_on:
             await self._deleting.done()
         if self._timer is not None:
             self._timer.cancel()

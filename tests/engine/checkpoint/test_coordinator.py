@@ -344,7 +344,7 @@ def test_an_attempt_that_ends_fails_what_is_under_way_and_what_waits() -> None:
     job = Job()
     job.request("1" * 32)
     job.request("2" * 32)
-    job.coordinator.close(FailureReason.TASK_LOST, 10)
+    job.coordinator.close(FailureReason.JOB_CANCELED, 10)
     assert kinds(job.effects()) == [
         NotifyAborted,
         DiscardFolder,
@@ -354,9 +354,32 @@ def test_an_attempt_that_ends_fails_what_is_under_way_and_what_waits() -> None:
     operation = job.coordinator.operation("2" * 32)
     assert operation is not None
     assert operation.failure == (
-        "savepoint failed: the job restarted before the snapshot was complete"
+        "savepoint failed: the job was cancelled before the snapshot was complete"
     )
     assert job.coordinator.next_tick_ms is None
+
+
+@pytest.mark.parametrize("reason", [reason for reason in FailureReason if reason.goes_on])
+def test_what_was_not_begun_is_for_the_next_attempt(reason: FailureReason) -> None:
+    job = Job()
+    job.request("1" * 32)
+    job.request("2" * 32)
+    job.coordinator.close(reason, 10)
+    job.request("3" * 32)
+    assert job.status("1" * 32) is OperationStatus.FAILED
+    waiting = [request.trigger_id for request in job.coordinator.withdraw()]
+    assert waiting == ["2" * 32, "3" * 32]
+    assert job.coordinator.withdraw() == []
+
+
+def test_a_job_that_ends_after_all_fails_what_was_for_its_next_attempt() -> None:
+    job = Job()
+    job.request("1" * 32)
+    job.coordinator.close(FailureReason.TASK_LOST, 10)
+    job.request("2" * 32)
+    job.coordinator.close(FailureReason.JOB_CANCELED, 20)
+    assert job.status("2" * 32) is OperationStatus.FAILED
+    assert job.coordinator.withdraw() == []
 
 
 def test_a_manifest_on_its_way_still_completes_after_the_attempt_has_ended() -> None:

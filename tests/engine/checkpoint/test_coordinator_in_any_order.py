@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -129,9 +129,13 @@ class World(RuleBasedStateMachine):
         self.writing: WriteManifest | None = None
         self.unreported: int | None = None
         self.failed = False
+        waiting = self.coordinator.withdraw() if self.begun else []
         self.coordinator = Coordinator(
             JOB, PLAN, self.config, self.log, first_id=first_id, now_ms=self.now_ms
         )
+        for request in waiting:
+            self.coordinator.request(request, self.now_ms)
+        self._carry_out()
 
     def _carry_out(self) -> None:
         effects = self.coordinator.effects
@@ -313,6 +317,8 @@ class World(RuleBasedStateMachine):
         """Let it come to rest, then to its end: nothing is left over, no row is missing."""
         if not hasattr(self, "config"):
             return
+        self.coordinator.close(FailureReason.JOB_FAILED, self.now_ms)
+        self._carry_out()
         self.the_job_crashes()
         assert set(self.ended) == self.asked
         assert self.log.history().counts.in_progress == 0
@@ -328,4 +334,9 @@ class World(RuleBasedStateMachine):
 
 
 TestWorld = World.TestCase
-TestWorld.settings = settings(max_examples=50, stateful_step_count=60, deadline=None)
+TestWorld.settings = settings(
+    max_examples=50,
+    stateful_step_count=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no fault
+)

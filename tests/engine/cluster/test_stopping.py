@@ -10,7 +10,7 @@ from engine.cluster.operations import What
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.rest.model.jobs import JobStatus
 from engine.runtime import control
-from job_stage import VERTEX, PlayedPeer, Stage, acknowledge, until
+from job_stage import JOB, VERTEX, PlayedPeer, Stage, acknowledge, until
 
 SAVEPOINT, CHECKPOINT = SnapshotKind.SAVEPOINT, SnapshotKind.CHECKPOINT
 STOP, DRAIN = AfterBarrier.STOP, AfterBarrier.DRAIN
@@ -88,6 +88,41 @@ async def test_a_stop_asked_for_during_a_restart_is_begun_when_the_job_runs(stag
     acknowledge(again)
     await stage.finish(again)
     assert stage.operation(stop).failure is None
+
+
+async def test_a_stop_that_waited_for_its_turn_when_a_worker_died_is_begun_when_the_job_runs(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    savepoint, stop = stage.request(SAVEPOINT), stage.request(SAVEPOINT, STOP)
+    await lose(stage, workers)
+    assert await stage.failure(savepoint) == (
+        "savepoint 1 failed, the job restarted before the snapshot was complete"
+    )
+    again = await stage.running(attempt=2)
+    acknowledge(again)
+    await stage.finish(again)
+    assert stage.operation(stop).failure is None
+
+
+async def test_a_stop_asked_for_during_a_rescale_is_begun_when_the_job_runs(stage: Stage) -> None:
+    workers = await stage.running()
+    rescale, _ = stage.operations.begin(What.RESCALE, JOB, None)
+    stage.master.rescale(rescale, {"numbers": 1})
+    early = stage.request(SAVEPOINT, STOP)
+    acknowledge(workers)
+    await until(lambda: bool(workers[0].of(control.Completed)))
+    late = stage.request(SAVEPOINT)
+    for worker in workers:
+        worker.say(control.TaskFinished(VERTEX, worker.hello.slot))
+    for worker in workers:
+        stage.gone(worker, code=0)
+    again = await stage.running(attempt=2, count=1)
+    assert triggered(again[0]) == [("savepoint", "stop")]
+    acknowledge(again)
+    await stage.finish(again)
+    assert stage.operation(early).failure is None
+    assert "the job was stopped first" in await stage.failure(late)
 
 
 async def test_a_stop_of_a_job_that_does_not_come_to_run_fails_and_changes_nothing(
