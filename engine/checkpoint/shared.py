@@ -70,7 +70,8 @@ class SharedFiles:
 
     def complete(self, checkpoint_id: int, files: Set[str]) -> None:
         """It can be restored, and needs these."""
-        self._files[checkpoint_id] = frozenset(files)
+        if files:
+            self._files[checkpoint_id] = frozenset(files)
         self._end(checkpoint_id)
 
     def abort(self, checkpoint_id: int) -> None:

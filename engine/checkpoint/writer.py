@@ -131,8 +131,7 @@ class _Writing:
         if isinstance(state, FrozenChanges):
             files = self._layer(operator, state)
         else:
-            subtask, time = self.snapshot.task.subtask, _TIMES.get(descriptor.kind)
-            layer = Layer(0, subtask, time=time) if state.is_base else None
+            layer = self._place(descriptor, 0) if state.is_base else None
             files = self._file(operator, descriptor, state.tables(), layer)
         if isinstance(state, FrozenChanges) or state.is_base:
             self.chains.put(operator.uid, descriptor.name, self.snapshot.barrier, files)
@@ -149,14 +148,16 @@ class _Writing:
         descriptor = state.descriptor
         before = self.chains.files(operator.uid, descriptor.name, state.since)
         number = max((layer_of(file).number for file in before), default=0) + 1
-        subtask, time = self.snapshot.task.subtask, _TIMES.get(descriptor.kind)
-        layer = Layer(number, subtask, state.by if state.replaces else (), time=time)
-        removed = Layer(number, subtask, state.by, removed=True)
+        layer = self._place(descriptor, number, state.by if state.replaces else ())
+        removed = replace(layer, by=state.by, removed=True, time=None)
         return (
             *_without(before, state.dropped),
             *self._file(operator, descriptor, state.rows(), layer),
             *self._file(operator, descriptor, state.removed(), removed),
         )
+
+    def _place(self, descriptor: StateDescriptor, number: int, by: tuple[str, ...] = ()) -> Layer:
+        return Layer(number, self.snapshot.task.subtask, by, time=_TIMES.get(descriptor.kind))
 
     def _file(
         self,

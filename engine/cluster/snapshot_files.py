@@ -61,6 +61,9 @@ class SnapshotFiles:
         for each in (folder, shared_folder(folder)):
             if each is not None:
                 await self._delete(each)
+        async with self._deleting:
+            # What only this one might have built on.
+            await self._delete_unneeded()
 
     async def retire(self, retained: int) -> None:
         """Delete checkpoints that newer ones have replaced, and shared files without use."""

@@ -98,13 +98,14 @@ class Changes(ABC, Generic[N]):
             # Its checkpoint has failed long ago; if not, the one that would build on it is whole.
             between = self._marks.pop(1)
             self._marks[1].noted = self._union([between.noted, self._marks[1].noted])
+        # There is no mark any more to which this would be the change.
+        self._marks[0].noted = self._none()
 
     def _base(self, checkpoint_id: int) -> _Mark[N] | None:
         """The mark to build on; older ones are not needed any more."""
         for index, mark in enumerate(self._marks):
             if mark.checkpoint_id == checkpoint_id:
                 del self._marks[:index]
-                mark.noted = self._none()
                 return mark
         return None
 

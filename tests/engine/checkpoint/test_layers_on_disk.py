@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ def key(number: int) -> Key:
 class Subtask:
     """A subtask with a thousand numbers that takes snapshots."""
 
-    folder: Path
+    folder: str
 
     def __post_init__(self) -> None:
         self.backend = MemoryBackend(ALL, LayerPolicy(min_rows=100))
@@ -51,7 +52,7 @@ class Subtask:
         self.numbers.put_many({key(number): value for number in numbers})
 
     def take(self, name: str, id_: int, base: int | None) -> Manifest:
-        at = str(self.folder / name)
+        at = f"{self.folder}/{name}"
         kind = SnapshotKind.SAVEPOINT if base is None else SnapshotKind.CHECKPOINT
         barrier = Barrier(id_, kind, folder=at, base=base)
         freeze = self.backend.freeze if base is None else self.increment(id_, base)
@@ -68,10 +69,9 @@ class Subtask:
         return lambda: self.backend.freeze_increment(Increment(id_, base))
 
 
-@pytest.fixture
-def job(tmp_path: Path) -> Path:
-    """The directory of three checkpoints and a savepoint of the same moment as the last one."""
-    subtask = Subtask(tmp_path / "job")
+def take_all(folder: str) -> None:
+    """Three checkpoints, and a savepoint of the same moment as the last one."""
+    subtask = Subtask(folder)
     subtask.put(range(1_000), 0)
     subtask.take("chk-1", 1, base=0)
     subtask.put(range(0, 1_000, 50), 2)
@@ -80,6 +80,12 @@ def job(tmp_path: Path) -> Path:
     subtask.put(range(5), DELETED)
     subtask.take("chk-3", LAST, base=2)
     subtask.take("savepoint", 4, base=None)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """The directory of a job."""
+    take_all(str(tmp_path / "job"))
     return tmp_path / "job"
 
 
@@ -118,6 +124,17 @@ def test_a_directory_that_was_moved_as_a_whole_is_read_as_before(job: Path, tmp_
     assert difference(last, saved).is_equal
     (tmp_path / "link").symlink_to(moved / "chk-3")
     assert difference(open_snapshot(str(tmp_path / "link")), saved).is_equal
+
+
+def test_layers_in_an_object_store_are_read_in_the_same_way() -> None:
+    folder = f"memory://{uuid.uuid4().hex}/job"
+    take_all(folder)
+    last, saved = open_snapshot(f"{folder}/chk-3"), open_snapshot(f"{folder}/savepoint")
+    assert difference(last, saved).is_equal
+    assert verify(last).is_whole
+    restore = SubtaskRestore(f"{folder}/chk-3", ALL, last.manifest.operators)
+    parts = list(read_restore(restore)[0].tables["numbers"])
+    assert sum(part.height for part in parts) == 995
 
 
 def flip(path: Path) -> None:

@@ -114,7 +114,6 @@ def test_what_a_checkpoint_under_way_may_build_on_stays(job: Job) -> None:
     assert "shared/chk-1" in job.found()
     job.files.abort(2)
     asyncio.run(job.files.discard(f"{job.directory}/chk-2"))
-    job.retire()
     assert job.found() == {"chk-3", "chk-4", "shared/chk-3", "shared/chk-4"}
 
 
