@@ -82,8 +82,7 @@ class ObjectFolder(Folder):
     def open(self, name: str) -> IO[bytes] | None:
         """Fetch an object to be read out of order."""
         path = self._path(name)
-        spooled = tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES)  # noqa: SIM115 - the caller's
-        file = cast("IO[bytes]", spooled)
+        file = cast("IO[bytes]", _Fetched(max_size=_SPOOL_BYTES))
         try:
             self._do("read", lambda: self._fetch(path, file))
         except _MISSING:
@@ -163,6 +162,13 @@ class ObjectFolder(Folder):
                 "credentials in AWS_… and that the store answers"
             )
             raise StorageError(msg) from error
+
+
+class _Fetched(tempfile.SpooledTemporaryFile[bytes]):
+    """The content of an object. It ends with its last user: a query closes no file."""
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def open_object_folder(url: str) -> ObjectFolder:
