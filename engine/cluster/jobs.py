@@ -35,7 +35,7 @@ from engine.cluster.store import JobRow, SnapshotRow
 from engine.elements import SnapshotKind
 from engine.errors import HeadwaterError, StorageError
 from engine.graph.plan import Plan
-from engine.graph.rescaling import Parallelism, rescaled_plan
+from engine.graph.rescaling import Parallelism, parallelism_of, rescaled_plan
 from engine.rest.errors import Conflict, job_not_found
 from engine.rest.model.requests import ClaimMode, RescaleRequest, RunRequest
 
@@ -147,6 +147,9 @@ class Jobs:
         wanted = wanted_of(request, master.plan)
         self._check_rescale(master, wanted)
         trigger_id, _ = self.operations.begin(What.RESCALE, job_id, request.trigger_id)
+        if wanted == parallelism_of(master.plan):
+            self.operations.finish(trigger_id)
+            return trigger_id
         try:
             master.rescale(trigger_id, wanted)
         except StorageError as error:

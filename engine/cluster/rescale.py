@@ -32,7 +32,7 @@ PARALLELISM = "headwater.parallelism"
 """A setting: "uid=2; other=4", by uid of the heads of vertices."""
 
 RESCALE = "headwater.rescale"
-"""A setting while a rescale is under way: what `Rescale.to_setting` writes."""
+"""A setting while a rescale is under way: what `Rescale.asked` writes."""
 
 Settings = Mapping[str, str]
 
@@ -163,7 +163,7 @@ class Rescaling:
         if operation.status is OperationStatus.COMPLETED:
             self.suspended = True
         else:
-            self._end(operation.failure)
+            self._end(f"rescale failed, the job goes on as it was: {operation.failure}")
         return True
 
     def on_start(self) -> None:

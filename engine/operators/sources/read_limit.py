@@ -18,6 +18,9 @@ MICROS = 1_000_000
 FULL_S = 0.25
 """Who was held up may catch up so much: less would lose rows of the limit to a busy machine."""
 
+FOREVER = 1 << 60
+"""µs: a rate of nothing, or of next to nothing, waits so long at least."""
+
 LOT_S = 0.05
 """Who has read all it may waits for so much: a batch has a price, whatever its size."""
 
@@ -72,9 +75,9 @@ class ReadLimit:
         missing = self._lot(max_rows) - self._filled
         if missing <= 0:
             return MIN_TIME
-        if self._rate == 0:
+        if missing * MICROS >= self._rate * FOREVER:
             return MAX_TIME
-        return Micros(min(now + int(missing / self._rate * MICROS) + 1, MAX_TIME))
+        return Micros(now + int(missing / self._rate * MICROS) + 1)
 
     def _lot(self, max_rows: int) -> float:
         return max(1.0, min((self._rate or 0.0) * LOT_S, max_rows))

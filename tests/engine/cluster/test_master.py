@@ -14,16 +14,14 @@ import pytest
 from engine.checkpoint.effects import SnapshotRequest
 from engine.clock import monotonic
 from engine.cluster.fleet import START_SILENCE_S, Fleet
-from engine.cluster.operations import What
-from engine.cluster.read_limits import READ_LIMIT, ReadLimits
 from engine.cluster.state_queries import StateQueries
 from engine.elements import AfterBarrier, SnapshotKind
-from engine.errors import ConfigError, StorageError
+from engine.errors import StorageError
 from engine.rest.errors import Conflict, Unavailable
 from engine.rest.model.jobs import JobStatus, TaskStatus
 from engine.rest.model.states import StateQuery
 from engine.runtime import control
-from job_stage import JOB, PLAN, VERTEX, PlayedPeer, Stage, acknowledge, no_room, until
+from job_stage import JOB, VERTEX, PlayedPeer, Stage, acknowledge, no_room, until
 
 
 @pytest.fixture
@@ -389,174 +387,6 @@ async def test_a_checkpoint_that_a_killed_job_manager_did_not_record_is_deleted(
     stage.master.recover()
     await until(lambda: not (folder / "chk-2").exists())
     assert sorted(path.name for path in folder.iterdir()) == ["chk-1", "chk-3", "mine"]
-
-
-async def test_a_read_limit_reaches_running_workers_and_those_of_every_later_attempt(
-    stage: Stage,
-) -> None:
-    workers = await stage.running()
-    stage.master.limit_reading("numbers", 500)
-    told = [control.ReadLimit(VERTEX, 500, 2)]
-    assert [worker.of(control.ReadLimit) for worker in workers] == [told, told]
-    workers[1].say(control.EndOfInputReached(VERTEX, 1))
-    assert workers[0].of(control.ReadLimit)[1:] == [control.ReadLimit(VERTEX, 500, 1)]
-    for worker in workers:
-        stage.gone(worker)
-    again = await stage.workers(attempt=2)
-    assert [type(message) for message in again[0].got] == [control.Prepare, control.ReadLimit]
-    stage.master.limit_reading(None, None)
-    assert again[0].of(control.ReadLimit)[-1] == control.ReadLimit(VERTEX, None, 2)
-
-
-async def test_a_read_limit_outlives_the_job_manager(stage: Stage) -> None:
-    stage.master.limit_reading(None, 2.5)
-    (limit,) = stage.new_master().read_limits.limits()
-    assert limit.rows_per_second == 2.5
-
-
-@pytest.mark.parametrize("setting", ["fast", "-1", "inf", "control=5", "numbers=1=2=x"])
-def test_a_read_limit_that_is_none_is_refused_when_the_job_is_submitted(setting: str) -> None:
-    with pytest.raises(ConfigError):
-        ReadLimits(PLAN, {READ_LIMIT: setting})
-
-
-def test_a_read_limit_of_one_source_or_of_each_may_be_a_setting() -> None:
-    for setting in ("5", "numbers=5", " numbers = 5 ;"):
-        (limit,) = ReadLimits(PLAN, {READ_LIMIT: setting}).limits()
-        assert limit.rows_per_second == 5
-
-
-def finished(workers: list[PlayedPeer], stage: Stage) -> None:
-    """Every subtask has committed and ended, and its worker with it."""
-    for worker in workers:
-        worker.say(control.TaskFinished(VERTEX, worker.hello.slot))
-    for worker in workers:
-        stage.gone(worker, code=0)
-
-
-def rescale(stage: Stage, parallelism: int) -> str:
-    """Ask for another parallelism, as REST does."""
-    trigger, _ = stage.operations.begin(What.RESCALE, JOB, None)
-    stage.master.rescale(trigger, {"numbers": parallelism})
-    return trigger
-
-
-async def suspended(stage: Stage, workers: list[PlayedPeer], attempts: int = 2) -> None:
-    """The checkpoint of a rescale is complete, and another attempt has begun."""
-    acknowledge(workers)
-    await until(lambda: bool(workers[0].of(control.Completed)))
-    finished(workers, stage)
-    await until(lambda: len(stage.started()) >= attempts)
-
-
-async def test_a_rescale_suspends_the_job_and_starts_it_at_the_other_parallelism(
-    stage: Stage,
-) -> None:
-    workers = await stage.running()
-    trigger = rescale(stage, 1)
-    (barrier,) = workers[0].of(control.Trigger)
-    assert (barrier.kind, barrier.then) == ("checkpoint", "suspend")
-    await suspended(stage, workers, attempts=3)
-    assert stage.status is JobStatus.RESTARTING
-    assert stage.started()[-1].parallelism == {"numbers": 1}
-    assert not stage.operations.status(trigger, "rescale", JOB).done
-    (worker,) = await stage.running(attempt=2, count=1)
-    (prepare,) = worker.of(control.Prepare)
-    (part,) = prepare.restores[f"{VERTEX}/0"]["operators"]
-    assert set(part["splits"]) == {"split-0", "split-1"}
-    done = stage.operations.status(trigger, "rescale", JOB)
-    assert (done.done, done.failure, stage.master.restarts) == (True, None, 0)
-
-
-async def test_a_rescale_whose_checkpoint_fails_leaves_the_job_as_it_was(stage: Stage) -> None:
-    workers = await stage.running()
-    trigger = rescale(stage, 1)
-    workers[0].say(control.Declined(1, VERTEX, 0, "disk is full"))
-    status = stage.operations.status(trigger, "rescale", JOB)
-    assert status.failure is not None
-    assert "disk is full" in status.failure
-    assert (stage.status, stage.master.rescaling.pending) == (JobStatus.RUNNING, None)
-    assert workers[0].of(control.Aborted)
-
-
-async def test_a_job_that_cannot_start_at_the_new_parallelism_goes_back(stage: Stage) -> None:
-    workers = await stage.running()
-    trigger = rescale(stage, 1)
-    await suspended(stage, workers, attempts=3)
-    (worker,) = await stage.workers(attempt=2, count=1)
-    worker.say(control.Failed("SourceError", "user", "one reader is too few", "…", VERTEX, 0))
-    stage.gone(worker, code=1)
-    await until(lambda: len(stage.started()) == 5)
-    assert stage.started()[-1].parallelism == {"numbers": 2}
-    assert stage.operations.status(trigger, "rescale", JOB).failure == (
-        "rescale failed, the job goes on as it was: one reader is too few"
-    )
-    await stage.running(attempt=3)
-    assert stage.status is JobStatus.RUNNING
-
-
-async def test_slots_that_are_lost_meanwhile_send_a_rescale_back(stage: Stage) -> None:
-    workers = await stage.running()
-    trigger = rescale(stage, 3)  # REST refuses it at once, if there are no slots by then
-    await suspended(stage, workers, attempts=4)
-    assert stage.operations.status(trigger, "rescale", JOB).failure == (
-        "rescale failed, the job goes on as it was: waits for 3 slots, 2 free"
-    )
-    await stage.running(attempt=2)
-    assert len(stage.master.attempt.tasks) == 2
-
-
-@pytest.mark.parametrize("step", ["asked", "suspended", "switched"])
-async def test_a_rescale_goes_on_after_the_job_manager_was_killed_at_any_step(
-    stage: Stage, step: str
-) -> None:
-    workers = await stage.running()
-    trigger = rescale(stage, 1)
-    if step == "suspended":
-        acknowledge(workers)
-        await until(lambda: bool(workers[0].of(control.Completed)))
-    elif step == "switched":
-        await suspended(stage, workers, attempts=3)
-
-    stage.fleet = Fleet(stage.store, lambda: stage.master.on_slots())
-    stage.operations.close_left_over()
-    stage.master = stage.new_master()
-    stage.master.recover()
-    stage.task_manager = PlayedPeer(stage.fleet, control.TaskManagerHello("tm-1", 0, 2, "h"))
-    await stage.running(count=1)
-    status = stage.operations.status(trigger, "rescale", JOB)
-    assert (status.done, status.failure, stage.status) == (True, None, JobStatus.RUNNING)
-    assert stage.new_master().plan.vertices[0].parallelism == 1
-    assert stage.new_master().rescaling.pending is None
-
-
-async def test_a_job_that_waits_for_slots_starts_at_once_at_a_smaller_parallelism(
-    tmp_path: Path,
-) -> None:
-    stage = Stage(tmp_path)
-    stage.fleet.allocate("another job", 1)
-    stage.master.start()
-    assert stage.master.waiting_for == "waits for 2 slots, 1 free"
-    trigger = rescale(stage, 1)
-    await stage.running(count=1)
-    assert stage.operations.status(trigger, "rescale", JOB).done
-    stage.store.close()
-
-
-async def test_a_rescaled_job_can_be_cancelled_at_any_step(stage: Stage) -> None:
-    workers = await stage.running()
-    trigger = rescale(stage, 1)
-    acknowledge(workers)
-    await until(lambda: bool(workers[0].of(control.Completed)))
-    for worker in workers:
-        worker.say(control.TaskFinished(VERTEX, worker.hello.slot))
-    stage.master.cancel()
-    assert stage.status is JobStatus.CANCELLING
-    for worker in workers:
-        stage.gone(worker)
-    await until(lambda: stage.status is JobStatus.CANCELED)
-    failure = stage.operations.status(trigger, "rescale", JOB).failure
-    assert failure == "rescale was given up: the job is CANCELED"
 
 
 QUERY = StateQuery("numbers", "last", {"k": "a"})

@@ -80,9 +80,10 @@ def test_it_is_shared_by_the_subtasks_that_have_splits_and_still_read():
 
 def test_with_a_limit_of_nothing_a_source_sleeps_until_there_is_another():
     run = source_run({"a": frame(*range(100))})
-    run.limit(0, 1, Micros(0))
-    assert run.poll(Micros(0), 10, 0) == []
-    assert run.again_at == MAX_TIME
+    for nothing in (0, 5e-324):
+        run.limit(nothing, 1, Micros(0))
+        assert run.poll(Micros(0), 10, 0) == []
+        assert run.again_at == MAX_TIME
     run.limit(None, 1, Micros(SECOND))
     assert isinstance(run.poll(Micros(SECOND), 10, 0)[0], Batch)
 
