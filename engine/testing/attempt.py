@@ -51,6 +51,7 @@ class Attempt:
                 ),
                 self._unwritten,
                 world.random,
+                world.max_rows,
                 world.now,
             )
             for id_, spec in blueprint.specs(attempt_id, world.output).items()

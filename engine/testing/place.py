@@ -26,9 +26,6 @@ from engine.testing.answers import answered
 CAPACITY = 3
 """Elements per channel: few, so that backpressure happens all the time."""
 
-MAX_ROWS = 12
-"""Rows of a poll: few, so that a short input still makes many batches."""
-
 MARK_EVERY = 4
 """Polls for each latency marker."""
 
@@ -65,9 +62,9 @@ class Place:
     """One subtask, and everything that is on its way to it."""
 
     def __init__(
-        self, task: Task, unwritten: list[TaskSnapshot], random: Random, now: Micros
+        self, task: Task, unwritten: list[TaskSnapshot], random: Random, max_rows: int, now: Micros
     ) -> None:
-        """`unwritten`: where the snapshots go."""
+        """`unwritten`: where the snapshots go; `max_rows`: of one poll."""
         self.id = task.spec.id
         self.task = task
         self.now = now
@@ -79,6 +76,7 @@ class Place:
         self.outputs: dict[int, Channel] = {}
         self._unwritten = unwritten
         self._random = random
+        self._max_rows = max_rows
         self._polls = 0
         self._again_at = now if task.is_source else MAX_TIME
         self._steps: list[Step] | None = None
@@ -151,7 +149,7 @@ class Place:
         return found
 
     def _poll(self) -> None:
-        polling = self.task.poll(self.now, self._random.randint(1, MAX_ROWS))
+        polling = self.task.poll(self.now, self._random.randint(1, self._max_rows))
         self._again_at = polling.again_at
         self._polls += 1
         if polling.rows and self._polls % MARK_EVERY == 0:

@@ -19,11 +19,11 @@ from engine.testing.simulation import CALM, Chaos, History, simulate
 
 MOODS = (
     Chaos(),
-    Chaos(crash=0.2, max_crashes=8, stop=0, savepoint=0, spell=0, parallelisms=(2, 3)),
+    Chaos(crash=0.15, max_crashes=6, stop=0, savepoint=0, spell=0, parallelisms=(2, 3)),
     Chaos(),
     Chaos(lost=0.05, repeated=0.3, stop=0.1),
     Chaos(),
-    Chaos(storage_failure=0.02, spell=0.15, savepoint=0.1),
+    Chaos(storage_failure=0.02, spell=0.1, savepoint=0.1),
 )
 """Histories in which everything happens, and some with much of one kind: crashes, messages that are
 lost or come again, trouble with the storage."""
@@ -49,7 +49,11 @@ class Scenario:
 
     def history(self, seed: int, chaos: Chaos | None = None) -> History:
         """The job's history of this seed; without a chaos, in one of several moods."""
-        return simulate(self.blueprints, seed, chaos or MOODS[seed % len(MOODS)])
+        try:
+            return simulate(self.blueprints, seed, chaos or MOODS[seed % len(MOODS)])
+        except Exception as error:
+            error.add_note(self._named(seed))
+            raise
 
     def outputs(self, history: History) -> Sequence[pl.DataFrame]:
         """What a history gave, table by table."""
@@ -58,16 +62,15 @@ class Scenario:
     def differs(self, history: History) -> str | None:
         """One sentence when a history broke the law."""
         if history.output.staged:
-            return f"{self._named(history)} left rows staged that nobody will commit"
+            return f"{self._named(history.seed)} left rows staged that nobody will commit"
         found = zip(self.tables, self.outputs(history), self.undisturbed, strict=True)
         for name, table, wanted in found:
             if not table.equals(wanted):
                 return (
-                    f"{self._named(history)} gave another table {name!r}: {table.height} rows "
+                    f"{self._named(history.seed)} gave another table {name!r}: {table.height} rows "
                     f"instead of {wanted.height}, or other values"
                 )
         return None
 
-    def _named(self, history: History) -> str:
-        seed = history.seed
+    def _named(self, seed: int) -> str:
         return f"history {seed} of {self.name!r} (make sim JOB={self.name} SEED={seed} N=1)"

@@ -43,22 +43,25 @@ __all__ = ["CALM", "Build", "Chaos", "History", "simulate"]
 MAX_STEPS = 200_000
 """More than any history of a test needs: a deadlock or a loop shows here."""
 
+MAX_ROWS = (4, 12, 48)
+"""Rows of a poll at most, in an attempt: many small batches, or a few large ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
     """How rough a history is. Probabilities are per tick, but where another thing is said."""
 
-    crash: float = 0.07
+    crash: float = 0.05
     max_crashes: int = 4
     storage_failure: float = 0.01
     """Per file, while the storage is well."""
-    spell: float = 0.04
+    spell: float = 0.03
     """Of a storage that is full or slow."""
     max_spell_us: int = 800_000
     lost: float = 0.01
     """Per message between the coordinator and a task."""
     repeated: float = 0.02
-    stop: float = 0.05
+    stop: float = 0.03
     savepoint: float = 0.03
     limit: float = 0.03
     """Of another limit of reading."""
@@ -117,9 +120,8 @@ def simulate(build: Build | Blueprints, seed: int, chaos: Chaos = Chaos()) -> Hi
     A function builds the job anew for every attempt, so it may give another version of it.
     """
     draw = build.at if isinstance(build, Blueprints) else partial(drawn, build)
-    simulation = _Simulation(draw, seed, chaos)
     try:
-        return simulation.run()
+        return _Simulation(draw, seed, chaos).run()
     except Exception as error:
         error.add_note(f"seed {seed}: the same history again")
         raise
@@ -159,6 +161,7 @@ class _Simulation:
         return self._history
 
     def _start(self) -> Attempt:
+        self._world.max_rows = self._random.choice(MAX_ROWS)
         self._world.concurrent = self._random.randint(1, self._chaos.max_concurrent)
         # Another part is slow in each attempt: evenly random histories are all alike.
         self._paces = {pace: self._random.choice((1, 1, 5, 25)) for pace in Pace}

@@ -42,6 +42,8 @@ class World:
     """Which checkpoints build on earlier ones; None: as the job says."""
     concurrent: int = 1
     """Checkpoints under way at a time."""
+    max_rows: int = 12
+    """Rows of a poll at most."""
     output: OutputTables = field(default_factory=OutputTables)
     logs: list[CheckpointLog] = field(default_factory=lambda: [CheckpointLog()])
     """What each job manager remembers of snapshots; the last one lives."""
