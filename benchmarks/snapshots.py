@@ -48,6 +48,8 @@ class Step:
 
     name: str
     seconds: float
+    cpu_s: float
+    """Processor time of the worker: hardly changed by what else runs."""
     goal_s: float | None = None
     stopped_ms: int | None = None
     """How long the flow waited."""
@@ -61,14 +63,17 @@ class Step:
         stopped = "-" if self.stopped_ms is None else str(self.stopped_ms)
         written = "-" if self.mib is None else f"{self.mib:.1f}"
         peak = "-" if self.peak_mib is None else f"{self.peak_mib:.0f}"
-        return f"{self.name:34}{self.seconds:>9.2f}{goal:>7}{stopped:>11}{written:>10}{peak:>10}"
+        return (
+            f"{self.name:34}{self.seconds:>9.2f}{goal:>7}{self.cpu_s:>8.2f}{stopped:>11}"
+            f"{written:>10}{peak:>10}"
+        )
 
 
 def heading() -> str:
     """The names of the columns."""
     return (
         f"state of many keys on RocksDB; {GOALS}\n\n"
-        f"{'':34}{'seconds':>9}{'goal':>7}{'stopped ms':>11}{'MiB':>10}{'peak MiB':>10}"
+        f"{'':34}{'seconds':>9}{'goal':>7}{'cpu s':>8}{'stopped ms':>11}{'MiB':>10}{'peak MiB':>10}"
     )
 
 
@@ -118,9 +123,9 @@ class _Measuring:
             began = time.perf_counter()
             taken = do()
             seconds = time.perf_counter() - began
-        peak_mib = usage.largest_bytes / 2**20
+        cpu_s, peak_mib = usage.cpu_s(1), usage.largest_bytes / 2**20
         if taken is None:
-            return Step(name, seconds, goal_s, peak_mib=peak_mib)
+            return Step(name, seconds, cpu_s, goal_s, peak_mib=peak_mib)
         entry = self._client.checkpoint(self._job, taken)
         parts = [
             part
@@ -130,6 +135,7 @@ class _Measuring:
         return Step(
             name,
             seconds,
+            cpu_s,
             goal_s,
             stopped_ms=max(part.sync_ms for part in parts),
             mib=entry.total.checkpointed_bytes / 2**20,
