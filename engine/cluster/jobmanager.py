@@ -5,6 +5,7 @@
     HOME/engine.db       what must survive its death
     HOME/artifacts jobs checkpoints savepoints logs
     HOME/jobmanager.json its address and process id, while it runs
+    HOME/passing         temporary files of it and its steps, while it runs
     RUNTIME/*.sock       sockets, in a folder with a short path
 
 User code never runs here. Killed and started again, it goes on with every job from its latest
@@ -21,6 +22,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -229,6 +231,19 @@ def locked(home: Path) -> Iterator[IO[str]]:
         yield lock
 
 
+@contextmanager
+def temporary_files(folder: Path) -> Iterator[None]:
+    """Put temporary files of this process where the next one finds, and removes, what is left."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def runtime_folder(home: Path, wanted: Path | None) -> Path:
     """A folder for sockets that only this user can enter, with a path short enough for them."""
     folder = wanted or home / "run"
@@ -312,7 +327,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             tuple(parsed.snapshots),
             InfluxSettings.taken_from(os.environ),
         )
-        with locked(home), listen(options.host, options.port) as listener:
+        with (
+            locked(home),
+            temporary_files(home / "passing"),
+            listen(options.host, options.port) as listener,
+        ):
             _publish(home, listener)
             asyncio.run(JobManager(options).run_until_signal(listener))
     except ConfigError as error:

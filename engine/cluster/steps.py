@@ -5,7 +5,8 @@
                  ▼
                killed, with whatever it started
 
-Memory is watched as what is resident, because allocators reserve far more than they touch.
+Memory is watched as what is resident, because allocators reserve far more than they touch. A step
+dies with the job manager, and its temporary files lie where those of the job manager do.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
 LAST_BYTES = 64 << 10
 """Of a step's output: its last lines are what people are told."""
+
+TETHER = str(Path(__file__).with_name("tether.py"))
 
 LOOK_S = 0.1
 """Between looks at its memory: in that time a process can touch a few hundred megabytes."""
@@ -64,11 +70,12 @@ async def run_step(
     output = _LastWords()
     try:
         process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", TETHER, str(os.getpid())),
             *command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=output.end,
             stderr=output.end,
-            env=environment,
+            env={**(environment or os.environ), "TMPDIR": tempfile.gettempdir()},
             cwd=folder,
             start_new_session=True,
         )

@@ -71,7 +71,7 @@ def _lock(path: Path) -> Iterator[str]:
 
 
 def _files(home: Path, output: Path) -> Iterator[str]:
-    for folder in (home / TEMPORARY, home / "run"):
+    for folder in (home / TEMPORARY, home / "run", home / "passing"):
         yield from (f"{path} is there" for path in _children(folder))
     yield from (f"{path} is there" for path in home.glob(f"*{ADDRESS_FILE}*"))
     yield from (f"{path} is there" for path in home.glob("*-wal"))

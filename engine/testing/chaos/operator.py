@@ -12,6 +12,7 @@ Errors   JobLost when a job ends in a way that nobody asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -38,7 +39,8 @@ class Operator:
         self.job = ""
         self._client = client
         self._chance = chance
-        self._program: Program | None = None
+        self._file = Path()
+        self._program = Program("")
         self._submission: RunRequest | None = None
         """To be sent, until it is known to have arrived."""
         self._stop: StopRequest | None = None
@@ -49,9 +51,8 @@ class Operator:
     def start(
         self, file: Path, arguments: Sequence[str], parallelism: int, settings: Mapping[str, str]
     ) -> None:
-        """Upload the job file and submit the job."""
-        artifact = self._client.upload(file.name, file.read_bytes())
-        self._program = Program(artifact, tuple(arguments), parallelism, settings)
+        """Submit the job."""
+        self._file, self._program = file, Program("", tuple(arguments), settings=settings)
         self._parallelism = parallelism
         self._submit_next(None)
 
@@ -122,19 +123,16 @@ class Operator:
                 self._submit_next(status.location)
 
     def _submit_next(self, savepoint: str | None) -> None:
-        assert self._program is not None
         self.job = self._id()
-        program = Program(
-            self._program.artifact_id,
-            self._program.arguments,
-            self._parallelism,
-            self._program.settings,
-        )
+        program = replace(self._program, parallelism=self._parallelism)
         self._submission = RunRequest(program, job_id=self.job, savepoint_path=savepoint)
 
     def _submit(self, request: RunRequest) -> None:
+        """Upload the job file, whether it is there or not, and start it."""
         try:
-            self._client.run(request)
+            artifact = self._client.upload(self._file.name, self._file.read_bytes())
+            program = replace(request.program, artifact_id=artifact)
+            self._client.run(replace(request, program=program))
         except Refused as refused:
             if "is taken" not in refused.message:  # it had arrived, and nobody lived to say so
                 raise

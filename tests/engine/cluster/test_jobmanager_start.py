@@ -1,7 +1,8 @@
-"""What a job manager refuses before it starts anything."""
+"""What a job manager refuses before it starts anything, and what it finds."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,15 @@ def test_a_damaged_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_a_home_that_another_one_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with jobmanager.locked(tmp_path):
         assert "is in use by another job manager; pass another --home" in refusal(tmp_path, capsys)
+
+
+def test_temporary_files_lie_in_the_home_and_those_of_a_killed_one_are_removed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "passing" / "headwater-upload-x").mkdir(parents=True)
+    before = tempfile.gettempdir()
+    with jobmanager.temporary_files(tmp_path / "passing"):
+        assert list((tmp_path / "passing").iterdir()) == []
+        assert tempfile.gettempdir() == str(tmp_path / "passing")
+    assert tempfile.gettempdir() == before
+    assert not (tmp_path / "passing").exists()

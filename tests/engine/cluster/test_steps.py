@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -41,6 +43,35 @@ async def test_a_step_that_takes_too_long_is_killed_with_its_children(tmp_path: 
         await run_step(python(code, str(tmp_path / "pid")), timeout_s=1)
     child = int((tmp_path / "pid").read_text())
     wait_until(lambda: not runs(child), "the child is gone")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's death")
+def test_a_step_dies_with_whoever_started_it(tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+    told.touch()
+    step = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
+    starts = f"""if 1:
+        import asyncio, sys
+        from engine.cluster.steps import run_step
+        command = [sys.executable, "-c", {step!r}, sys.argv[1]]
+        asyncio.run(run_step(command, timeout_s=60))"""
+    with subprocess.Popen(python(starts, str(told))) as starter:
+        pid = int(wait_until(told.read_text, "the step runs"))
+        starter.kill()
+    wait_until(lambda: not runs(pid), "the step is gone")
+
+
+async def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
+    ended = await run_step([str(tmp_path / "gone")], timeout_s=30)
+    assert ended.last_line == f"{tmp_path / 'gone'} cannot be run: No such file or directory"
+
+
+async def test_temporary_files_of_a_step_lie_where_ours_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = await run_step(python("import tempfile; print(tempfile.gettempdir())"), timeout_s=30)
+    assert ended.last_line == str(tmp_path)
 
 
 def runs(pid: int) -> bool:
