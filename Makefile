@@ -41,6 +41,9 @@ bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines 
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
 
+flat: setup ## memory of workers behind a slow sink: make flat MINUTES=10
+	@$(PYTHON_IN) -m benchmarks.slow_sink --minutes $(or $(MINUTES),10)
+
 sim: setup ## seeded whole-job simulation: make sim JOB=sums SEED=42 N=1000
 	@$(ONE_THREAD) $(PYTHON_IN) -m engine.testing.histories --job $(or $(JOB),all) --seed $(or $(SEED),0) --histories $(or $(N),100)
 
@@ -60,4 +63,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers sim chaos golden explain format lock
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers flat sim chaos golden explain format lock

@@ -49,6 +49,8 @@ class Shut(Sink):
 
     def __init__(self):
         self.opened = threading.Event()
+        self.inside: list[int] = []
+        """Rows of each batch that a sink has in hand, or had."""
 
     def open(self, context):
         return ShutWriter(self)
@@ -62,6 +64,7 @@ class ShutWriter(SinkWriter):
         self._shut = shut
 
     def write(self, frame):
+        self._shut.inside.append(frame.height)
         self._shut.opened.wait()
 
     def prepare(self, checkpoint_id):
@@ -142,6 +145,11 @@ def slow(shut: Shut, tmp_path: Path) -> Iterator[Cluster]:
     cluster.close()
 
 
+def taken(subtask: Subtask) -> int:
+    assert subtask.metrics is not None
+    return subtask.metrics.operators[0].rows_in
+
+
 def read(subtask: Subtask) -> int:
     assert subtask.metrics is not None
     return subtask.metrics.operators[0].rows_out
@@ -160,9 +168,19 @@ def test_a_sink_that_takes_nothing_bounds_what_waits_in_every_place(slow: Cluste
         assert read(source) <= (2 * CAPACITY + 2) * MAX_ROWS
 
 
-def test_a_backpressured_source_spends_its_time_so_and_the_sink_is_busy(slow: Cluster) -> None:
-    source, sink = slow.of("numbers")[0], slow.of("sink")[0]
+def test_a_batch_ends_when_all_of_it_is_handed_on(slow: Cluster) -> None:
+    source = slow.of("numbers")[0]
     until(lambda: source.occupancy.is_backpressured)
+    assert source.batches.is_open
+    rows = sum(sums[1] for sums in source.batches.take().values())
+    assert rows == read(source) - MAX_ROWS
+
+
+def test_a_backpressured_source_spends_its_time_so_and_the_sink_is_busy(
+    slow: Cluster, shut: Shut
+) -> None:
+    source, sink = slow.of("numbers")[0], slow.of("sink")[0]
+    until(lambda: source.occupancy.is_backpressured and len(shut.inside) == 2)
     source.occupancy.shares(monotonic())
     sink.occupancy.shares(monotonic())
     later = monotonic() + LATER_S
@@ -196,8 +214,10 @@ def test_who_waits_for_answers_with_no_room_for_more_rows_is_busy_and_holds_the_
     cluster = Cluster(env.graph(), tmp_path, 1)
     cluster.run()
     (source,), (asking,) = cluster.of("numbers"), cluster.of("asking")
+    # It has taken a batch, and as many wait as there are credits.
+    until(lambda: taken(asking) > 0 and asking.queues().input_elements == CAPACITY)
     until(lambda: source.occupancy.is_backpressured)
     asking.occupancy.shares(monotonic())
     assert asking.occupancy.shares(monotonic() + LATER_S).busy > 990
-    assert asking.queues().input_elements <= CAPACITY
+    assert asking.queues().input_elements == CAPACITY
     cluster.close()
