@@ -41,7 +41,7 @@ WORKER_PATIENCE = 2
 """A worker reports once a second, unless native code keeps the interpreter: allow for that, by so
 many timeouts of a task manager."""
 
-WORKER_SILENCE_S = 5.0
+WORKER_SILENCE_S = 10.0
 """And never less: however soon a task manager counts as lost, a worker does not report oftener."""
 
 START_SILENCE_S = 60.0

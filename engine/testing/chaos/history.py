@@ -34,8 +34,8 @@ SLOTS = 3
 
 STORY = "story.txt"
 LOOK_S = 0.05
-PATIENCE_S = 90.0
-"""Far more than a job of a few seconds needs with all its restarts."""
+PATIENCE_S = 240.0
+"""Far more than a job of a few seconds needs with all its restarts, also on a busy machine."""
 
 
 class BrokenLaw(Exception):
