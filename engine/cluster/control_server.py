@@ -88,6 +88,9 @@ async def _serve(
                 return
     except (OSError, ValueError, HeadwaterError) as error:
         log.warning("control connection of %s cut: %s", peer, error)
+    except asyncio.CancelledError:
+        # The job manager ends. Python 3.11 would print the cancellation as an error of ours.
+        log.debug("control connection of %s ends with the job manager", peer)
     finally:
         writer.close()
         if peer is not None:
