@@ -38,6 +38,9 @@ bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines 
 	@$(PYTHON_IN) -m benchmarks
 	@$(PYTHON_IN) -m benchmarks.recovery
 
+bench-service: setup ## with 50 jobs: how fast REST answers, and how large the job manager is: make bench-service PARALLELISM=4
+	@$(PYTHON_IN) -m benchmarks.service --parallelism $(or $(PARALLELISM),1)
+
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
 
@@ -63,4 +66,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-peers flat sim chaos golden explain format lock
+.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-service bench-peers flat sim chaos golden explain format lock

@@ -73,6 +73,8 @@ VERSION = len(MIGRATIONS)
 _INCREMENTAL = 2
 _WAL_BYTES = 4 << 20
 """What the journal keeps on disk between two checkpoints of its own."""
+_LATE_PAGES = 4_000
+"""16 MiB: before that `flushing.py` moves them into the file, in a thread."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -104,7 +106,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
     db.execute(f"PRAGMA auto_vacuum={_INCREMENTAL}")
     db.executescript(
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-        f"PRAGMA journal_size_limit={_WAL_BYTES};"
+        f"PRAGMA journal_size_limit={_WAL_BYTES}; PRAGMA wal_autocheckpoint={_LATE_PAGES};"
     )
     _check(db, path)
     _migrate(db, version)

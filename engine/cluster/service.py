@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import psutil
 
@@ -25,6 +26,7 @@ from engine.cluster.influx_reporter import InfluxReporter
 from engine.cluster.inspections import Inspections
 from engine.cluster.job_places import places_of
 from engine.cluster.jobs import Jobs, check
+from engine.cluster.master import JobMaster
 from engine.cluster.operations import What
 from engine.cluster.read_limits import check_rate
 from engine.cluster.resources import LocalTaskManagers
@@ -79,6 +81,8 @@ class JobManagerService:
         self._jobs = jobs
         self._resources = resources
         self._reporter = reporter
+        self._ended: WeakKeyDictionary[JobMaster, JobDetails] = WeakKeyDictionary()
+        """Many more than those that run, and listed as often."""
         self._itself = psutil.Process()
         self._places = places_of(jobs, store, savepoints, snapshots)
         self._disposals = Disposals(jobs, self._places.place)
@@ -108,11 +112,19 @@ class JobManagerService:
 
     async def jobs(self) -> Sequence[JobDetails]:
         """Every job, oldest first."""
-        return [views.job_details(master, self._fleet) for master in self._jobs.masters]
+        return [self._details(master) for master in self._jobs.masters]
 
     async def job(self, job_id: str) -> JobDetails:
         """One job."""
-        return views.job_details(self._jobs.find(job_id), self._fleet)
+        return self._details(self._jobs.find(job_id))
+
+    def _details(self, master: JobMaster) -> JobDetails:
+        """What is known of a job; of one that has ended it does not change any more."""
+        if not master.life.status.terminal:
+            return views.job_details(master, self._fleet)
+        if master not in self._ended:
+            self._ended[master] = views.job_details(master, self._fleet)
+        return self._ended[master]
 
     async def failures(self, job_id: str) -> FailureHistory:
         """Why its attempts failed, newest first."""

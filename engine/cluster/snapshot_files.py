@@ -70,12 +70,16 @@ class SnapshotFiles:
         async with self._deleting:
             if not await self._count():
                 return
-            for row in self._store.replaced_checkpoints(self._job_id, retained):
-                try:
+            replaced = self._store.replaced_checkpoints(self._job_id, retained)
+            try:
+                for row in replaced:
                     self._store.discard(self._job_id, row.checkpoint_id)
-                except StorageError as error:
-                    log.warning("%s", error)  # the next one will try again
-                    return
+                if replaced:
+                    await self._store.on_disk()
+            except StorageError as error:
+                log.warning("%s", error)  # the next one will try again
+                return
+            for row in replaced:
                 self._history.discarded(row.checkpoint_id)
                 if await self._delete_replaced(row):
                     self._store.forget_snapshot(self._job_id, row.checkpoint_id)

@@ -41,6 +41,9 @@ from engine.runtime import control
 
 log = logging.getLogger(__name__)
 
+RESERVED = 10
+"""Ids of checkpoints; those that are left when the job manager dies are never used."""
+
 
 class SnapshotListener(Protocol):
     """The job, told what matters to it. Called on the event loop."""
@@ -83,6 +86,8 @@ class JobSnapshots:
         self._store = store
         self._listener = listener
         self._next_id = next_id
+        self._reserved = next_id
+        """Below it no other job manager will use an id."""
         self._files = SnapshotFiles(job_id, settings.config.directory, store, self.log)
         self._coordinator: Coordinator | None = None
         self._waiting: dict[str, SnapshotRequest] = {}
@@ -239,7 +244,10 @@ class JobSnapshots:
         """Send a barrier, once it is sure that no later snapshot will ever have its id."""
         self._next_id = barrier.checkpoint_id + 1
         try:
-            self._store.reserve_checkpoint(self._job_id, self._next_id)
+            if self._next_id > self._reserved:
+                # Some at once: each time is a flush to disk, and all jobs wait for it.
+                self._store.reserve_checkpoint(self._job_id, self._next_id + RESERVED)
+                self._reserved = self._next_id + RESERVED
         except StorageError as error:
             coordinator.storage_failed(barrier.checkpoint_id, str(error), now_ms())
         else:
@@ -265,6 +273,7 @@ class JobSnapshots:
         try:
             await asyncio.to_thread(write_manifest, effect.manifest, open_folder(folder))
             self._store.add_snapshot(_row(self._job_id, self._barriers[checkpoint_id]))
+            await self._store.on_disk()
         except HeadwaterError as error:
             coordinator.storage_failed(checkpoint_id, str(error), now_ms())
         else:

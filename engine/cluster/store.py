@@ -9,8 +9,10 @@
     failures      why attempts failed
     checkpoints   statistics of the last checkpoints, for people
 
-Guarantee  a write is on disk when its method returns (WAL, synchronous=FULL): a checkpoint is
-           recorded before any sink is told to commit it, even if the machine loses power.
+Guarantee  a write is on disk when its method returns (WAL, synchronous=FULL), but for what each
+           checkpoint writes. What rests on that waits for `on_disk`, together with other jobs: a
+           checkpoint is recorded before any sink is told to commit it, even if the machine loses
+           power. What it leaves for people waits for the next write, a second at most.
 Order      one thread, the event loop's: each call is one short transaction.
 Errors     when the disk is full, StorageError from whatever a promise rests on: the caller gives
            that one thing up. What only describes the past is kept in memory and written, in order,
@@ -23,12 +25,13 @@ import json
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.checkpoint.stats import REMEMBERED
+from engine.cluster.flushing import Flushing
 from engine.cluster.schema import connect
 from engine.connectors.contract import Json
 from engine.elements import SnapshotKind
@@ -39,6 +42,7 @@ from engine.rest.model.jobs import JobStatus
 log = logging.getLogger(__name__)
 
 FAILURES_KEPT = 100
+_FORGET_SNAPSHOT = "DELETE FROM snapshots WHERE job_id = ? AND checkpoint_id = ?"
 _PUT_CHECKPOINT = "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)"
 _FORGET_CHECKPOINTS = """
 DELETE FROM checkpoints WHERE job_id = ? AND checkpoint_id NOT IN
@@ -126,6 +130,7 @@ class Store:
         self._db = connect(path)
         self._db.row_factory = sqlite3.Row
         self._path = path
+        self._flushing = Flushing(path)
         self._later: deque[tuple[str, tuple[object, ...]]] = deque()
         """Writes for which there was no room yet."""
 
@@ -149,17 +154,38 @@ class Store:
                 self._db.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _now(self, statement: str, values: tuple[object, ...]) -> None:
-        """Write what a promise rests on. Raises StorageError."""
+        """Write what a promise rests on, and what waits for it. Raises StorageError."""
         try:
-            self._write_late()
-            self._db.execute(statement, values)
+            self._write_late((statement, values))
         except sqlite3.OperationalError as error:
             msg = f"store {self._path} cannot be written: {error}; make room on its disk"
             raise StorageError(msg) from error
 
+    def _written(self, statement: str, values: tuple[object, ...]) -> None:
+        """Write what a promise rests on that is given after `on_disk`. Raises StorageError.
+
+        It survives a kill at once, but a loss of power only then.
+        """
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        try:
+            self._now(statement, values)
+        finally:
+            self._db.execute("PRAGMA synchronous=FULL")
+
+    async def on_disk(self) -> None:
+        """Wait, with others, until everything written survives a loss of power.
+
+        Raises StorageError.
+        """
+        await self._flushing.on_disk()
+
     def _soon(self, statement: str, values: tuple[object, ...]) -> None:
         """Write at once if there is room, else later."""
         self._all_soon((statement, values))
+
+    def _with_next(self, *writes: tuple[str, tuple[object, ...]]) -> None:
+        """Write all of these with whatever is written next: they are not worth a flush."""
+        self._later.extend(writes)
 
     def _all_soon(self, *writes: tuple[str, tuple[object, ...]]) -> None:
         """Write all of these together."""
@@ -169,13 +195,13 @@ class Store:
         except sqlite3.OperationalError as error:
             log.warning("store %s: %d writes wait: %s", self._path, len(self._later), error)
 
-    def _write_late(self) -> None:
+    def _write_late(self, *promises: tuple[str, tuple[object, ...]]) -> None:
         """Write all that waits in one transaction, which costs one flush."""
-        if not self._later:
+        if not self._later and not promises:
             return
         self._db.execute("BEGIN")
         try:
-            for write in self._later:
+            for write in (*self._later, *promises):
                 self._write_past(*write)
             self._db.execute("COMMIT")
         except sqlite3.Error:
@@ -291,12 +317,8 @@ class Store:
     # Snapshots.
 
     def add_snapshot(self, row: SnapshotRow) -> None:
-        """Record a completed snapshot. Raises StorageError."""
-        self._now(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (row.job_id, row.checkpoint_id, row.kind, row.path, row.completed_ms, row.ends_job,
-             row.discarded),
-        )  # fmt: skip
+        """Record a completed snapshot, for good after `on_disk`. Raises StorageError."""
+        self._written(*_put_snapshot(row))
 
     def claim(self, row: SnapshotRow) -> None:
         """Make a snapshot from elsewhere a checkpoint of this job; no other has it any more.
@@ -304,7 +326,7 @@ class Store:
         Raises StorageError.
         """
         self._now("DELETE FROM snapshots WHERE path = ? AND job_id != ?", (row.path, row.job_id))
-        self.add_snapshot(row)
+        self._now(*_put_snapshot(row))
 
     def recovery_point(self, job_id: str) -> SnapshotRow | None:
         """The newest snapshot that a failed job starts again from."""
@@ -326,8 +348,8 @@ class Store:
 
     def snapshot_paths(self, job_id: str) -> set[str]:
         """Where the snapshots of a job lie, as far as their files may still be there."""
-        rows = self._db.execute("SELECT path FROM snapshots WHERE job_id = ?", (job_id,))
-        return {str(row["path"]) for row in rows}
+        rows = self._db.execute("SELECT * FROM snapshots WHERE job_id = ?", (job_id,))
+        return {row.path for row in self._not_forgotten(rows)}
 
     def replaced_checkpoints(self, job_id: str, retained: int) -> Sequence[SnapshotRow]:
         """Checkpoints, never savepoints, older than the newest `retained` ones.
@@ -338,20 +360,24 @@ class Store:
             "SELECT * FROM snapshots WHERE job_id = ? AND kind = ? ORDER BY checkpoint_id DESC",
             (job_id, SnapshotKind.CHECKPOINT),
         )
-        return [_snapshot(row) for row in rows][retained:]
+        return self._not_forgotten(rows)[retained:]
+
+    def _not_forgotten(self, rows: Iterable[sqlite3.Row]) -> list[SnapshotRow]:
+        """Without those whose end waits to be written."""
+        forgotten = {values for statement, values in self._later if statement == _FORGET_SNAPSHOT}
+        found = map(_snapshot, rows)
+        return [row for row in found if (row.job_id, row.checkpoint_id) not in forgotten]
 
     def discard(self, job_id: str, checkpoint_id: int) -> None:
-        """Record that a checkpoint's files are about to be deleted: do not restore from it."""
-        self._now(
+        """Record that a checkpoint's files will be deleted after `on_disk`: do not restore it."""
+        self._written(
             "UPDATE snapshots SET discarded = 1 WHERE job_id = ? AND checkpoint_id = ?",
             (job_id, checkpoint_id),
         )
 
     def forget_snapshot(self, job_id: str, checkpoint_id: int) -> None:
-        """The files of a snapshot are deleted."""
-        self._soon(
-            "DELETE FROM snapshots WHERE job_id = ? AND checkpoint_id = ?", (job_id, checkpoint_id)
-        )
+        """The files of a snapshot are deleted. If that is forgotten, they are deleted again."""
+        self._with_next((_FORGET_SNAPSHOT, (job_id, checkpoint_id)))
 
     # Statistics of checkpoints.
 
@@ -360,13 +386,14 @@ class Store:
 
         The newest ones are kept, and of older ones the newest of each sort.
         """
-        self._all_soon(
+        self._with_next(
             *((_PUT_CHECKPOINT, (job_id, id_, sort, json.dumps(body))) for id_, sort, body in rows),
             (_FORGET_CHECKPOINTS, (job_id, job_id, REMEMBERED, job_id)),
         )
 
     def checkpoints(self, job_id: str) -> Sequence[Json]:
         """What was recorded, oldest first."""
+        self.catch_up()
         rows = self._db.execute(
             "SELECT body FROM checkpoints WHERE job_id = ? ORDER BY checkpoint_id", (job_id,)
         )
@@ -458,6 +485,18 @@ def _job(row: sqlite3.Row) -> JobRow:
 def _snapshot(row: sqlite3.Row) -> SnapshotRow:
     flags = {name: bool(row[name]) for name in ("ends_job", "discarded")}
     return SnapshotRow(**(dict(row) | flags | {"kind": SnapshotKind(row["kind"])}))
+
+
+def _put_snapshot(row: SnapshotRow) -> tuple[str, tuple[object, ...]]:
+    return "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)", (
+        row.job_id,
+        row.checkpoint_id,
+        row.kind,
+        row.path,
+        row.completed_ms,
+        row.ends_job,
+        row.discarded,
+    )
 
 
 def _operation(row: sqlite3.Row) -> OperationRow:

@@ -13,7 +13,7 @@ Order    everything is said later on the event loop, as by a process at the othe
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -23,117 +23,123 @@ from engine.cluster.control_server import Hello, Peer
 from engine.cluster.fleet import Fleet
 from engine.elements import AfterBarrier, Micros
 from engine.graph.jobgraph import TaskId
-from engine.graph.plan import Plan, VertexPlan
+from engine.graph.plan import VertexPlan
 from engine.operators.sources.source import SplitState
 from engine.runtime import control
 
 
-class _Played:
-    """One end of a control connection."""
+class _Line:
+    """The job manager's end of a connection to someone who is played."""
 
     def __init__(self, fleet: Fleet, hello: Hello) -> None:
         self.hello = hello
+        self.hear: Callable[[control.Message], None] = lambda _: None
         self._fleet = fleet
         self._loop = asyncio.get_running_loop()
-        fleet.on_peer(self._peer)
 
-    @property
-    def _peer(self) -> Peer:
-        return cast("Peer", self)  # it has all that the fleet needs of one
+    def open(self, hear: Callable[[control.Message], None]) -> None:
+        """Say hello; `hear` is told whatever the job manager says."""
+        self.hear = hear
+        self._fleet.on_peer(cast("Peer", self))  # it has all that the fleet needs of one
+
+    def send(self, message: control.Message) -> None:
+        """From the job manager."""
+        self._loop.call_soon(self.hear, message)
 
     def say(self, message: control.Message) -> None:
-        """Tell the job manager something, soon."""
-        self._loop.call_soon(self._fleet.on_message, self._peer, message)
+        """To the job manager."""
+        self._loop.call_soon(self._fleet.on_message, cast("Peer", self), message)
 
     def cut(self) -> None:
         """Nothing to close."""
 
 
-class PlayedTaskManager(_Played):
+class PlayedTaskManager:
     """Starts played workers."""
 
     def __init__(
         self, fleet: Fleet, slots: int, name: str = "tm-1", *, endless: bool = False
     ) -> None:
-        self.workers: dict[tuple[str, int], PlayedWorker] = {}
         self.endless = endless
-        super().__init__(fleet, control.TaskManagerHello(name, 0, slots, "host"))
+        """Whether the input of workers that are started from now on has no end."""
+        self._fleet = fleet
+        self._workers: set[tuple[str, int]] = set()
+        self._line = _Line(fleet, control.TaskManagerHello(name, 0, slots, "host"))
+        self._line.open(self._hear)
 
-    def send(self, message: control.Message) -> None:
-        """Hear the job manager."""
+    def _hear(self, message: control.Message) -> None:
         match message:
             case control.StartWorker():
-                self._loop.call_soon(self._start, message)
+                self._start(message)
             case control.KillWorkers(attempt_id):
-                for key in [key for key in self.workers if key[0] == attempt_id]:
+                for key in [key for key in self._workers if key[0] == attempt_id]:
                     self._end(*key, -9)
 
     def _start(self, spec: control.StartWorker) -> None:
-        hello = control.WorkerHello(spec.attempt_id, spec.slot, 0)
-        worker = PlayedWorker(self._fleet, hello, spec, self)
-        self.workers[spec.attempt_id, spec.slot] = worker
+        self._workers.add((spec.attempt_id, spec.slot))
+        line = _Line(self._fleet, control.WorkerHello(spec.attempt_id, spec.slot, 0))
 
-    def ended(self, attempt_id: str, slot: int) -> None:
-        """A worker has done its work."""
-        self._end(attempt_id, slot, 0)
+        def end() -> None:
+            self._end(spec.attempt_id, spec.slot, 0)
+
+        line.open(PlayedWorker(spec, line.say, end, endless=self.endless).hear)
 
     def _end(self, attempt_id: str, slot: int, code: int) -> None:
-        if self.workers.pop((attempt_id, slot), None) is not None:
-            self.say(control.WorkerExited(attempt_id, slot, 0, code))
+        if (attempt_id, slot) in self._workers:
+            self._workers.remove((attempt_id, slot))
+            self._line.say(control.WorkerExited(attempt_id, slot, 0, code))
 
 
-class PlayedWorker(_Played):
-    """Says what a worker says whose input is empty."""
+class PlayedWorker:
+    """Says what a worker says whose input is empty, or has no end."""
 
     def __init__(
         self,
-        fleet: Fleet,
-        hello: control.WorkerHello,
         spec: control.StartWorker,
-        host: PlayedTaskManager,
+        say: Callable[[control.Message], None],
+        end: Callable[[], None],
+        *,
+        endless: bool,
     ) -> None:
-        self._spec = spec
-        self._host = host
-        self._plan: Plan = load_plan(str(Path(spec.graph).parent))
+        """`say` reaches the job manager; `end` is called when all is done."""
+        self._say = say
+        self._end = end
+        self._endless = endless
         self._last: int | None = None
         """The checkpoint after which all is done."""
-        super().__init__(fleet, hello)
+        vertices = load_plan(str(Path(spec.graph).parent)).vertices
+        self._tasks = {
+            TaskId(one.id, spec.slot): one for one in vertices if spec.slot < one.parallelism
+        }
 
-    def send(self, message: control.Message) -> None:
-        """Hear the job manager."""
+    def hear(self, message: control.Message) -> None:
+        """From the job manager."""
         match message:
             case control.Prepare():
-                self.say(control.WorkerReady())
+                self._say(control.WorkerReady())
             case control.Run():
-                if not self._host.endless:
-                    for task in self._tasks():
-                        self.say(control.EndOfInputReached(task.vertex, task.subtask))
+                if not self._endless:
+                    for task in self._tasks:
+                        self._say(control.EndOfInputReached(task.vertex, task.subtask))
             case control.Trigger(checkpoint_id, _, then):
                 if then != AfterBarrier.CONTINUE:
                     self._last = checkpoint_id
                 self._acknowledge(checkpoint_id)
             case control.Completed(checkpoint_id) if checkpoint_id == self._last:
-                for task in self._tasks():
-                    self.say(control.TaskFinished(task.vertex, task.subtask))
+                for task in self._tasks:
+                    self._say(control.TaskFinished(task.vertex, task.subtask))
             case control.Stop():
-                self._host.ended(self._spec.attempt_id, self._spec.slot)
+                self._end()
 
     def report(self, numbers: Mapping[str, float]) -> None:
-        """Send these numbers of each subtask."""
-        names = [f"{task.vertex}/{task.subtask}" for task in self._tasks()]
-        self.say(control.Metrics(dict.fromkeys(names, numbers), {}, {}))
-
-    def _tasks(self) -> list[TaskId]:
-        slot = self._spec.slot
-        vertices = self._plan.vertices
-        return [TaskId(one.id, slot) for one in vertices if slot < one.parallelism]
+        """Say these numbers of each subtask."""
+        names = [f"{task.vertex}/{task.subtask}" for task in self._tasks]
+        self._say(control.Metrics(dict.fromkeys(names, numbers), {}, {}))
 
     def _acknowledge(self, checkpoint_id: int) -> None:
-        vertices = {vertex.id: vertex for vertex in self._plan.vertices}
-        for task in self._tasks():
-            parts = _parts(vertices[task.vertex], task.subtask)
-            stored = SubtaskSnapshot(task, checkpoint_id, parts)
-            self.say(control.Acknowledged(checkpoint_id, stored.to_json()))
+        for task, vertex in self._tasks.items():
+            stored = SubtaskSnapshot(task, checkpoint_id, _parts(vertex, task.subtask))
+            self._say(control.Acknowledged(checkpoint_id, stored.to_json()))
 
 
 def _parts(vertex: VertexPlan, subtask: int) -> tuple[OperatorPart, ...]:

@@ -1,5 +1,8 @@
 """What the job manager remembers, read by another one after it."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from engine.cluster.store import (
@@ -11,6 +14,7 @@ from engine.cluster.store import (
     Store,
 )
 from engine.elements import SnapshotKind
+from engine.errors import StorageError
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
 
@@ -147,3 +151,33 @@ def test_uploading_a_file_again_only_renews_its_date(store):
     assert store.artifacts() == [Artifact("h_job.py", "job.py", 2, 10)]
     store.forget_artifact("h_job.py")
     assert store.artifact("h_job.py") is None
+
+
+async def test_many_wait_for_the_disk_together(store):
+    store.add_snapshot(snapshot(3))
+    first = asyncio.create_task(store.on_disk())
+    await asyncio.sleep(0)
+    others = [asyncio.create_task(store.on_disk()) for _ in range(20)]
+    await asyncio.gather(first, *others)
+    assert store._flushing.count <= 2
+
+
+async def test_a_flush_that_fails_is_one_sentence_and_the_next_one_tries_again(store, tmp_path):
+    log = tmp_path / "engine.db-wal"
+    content = log.read_bytes()
+    log.unlink()
+    log.symlink_to(log)
+    with pytest.raises(StorageError, match=r"store .* cannot be flushed: .*; check its disk"):
+        await store.on_disk()
+    log.unlink()
+    log.write_bytes(content)
+    await store.on_disk()
+
+
+async def test_the_log_stays_small(store, tmp_path):
+    for number in range(3_000):
+        store.add_snapshot(replace(snapshot(number), path="x" * 1_000))
+    await store.on_disk()
+    store.add_snapshot(snapshot(1))
+    assert (tmp_path / "engine.db-wal").stat().st_size < 20_000_000
+    assert len(store.snapshot_paths(JOB.job_id)) == 2
