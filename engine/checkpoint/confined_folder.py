@@ -7,11 +7,17 @@ Errors   SnapshotCorrupt for a file that a link places elsewhere.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import IO
 
 from engine.checkpoint.local_folder import LocalFolder
 from engine.errors import SnapshotCorrupt
+
+
+def real_path(path: Path) -> Path:
+    """Where a path leads when all links are followed; one in a circle leads to itself."""
+    return Path(os.path.realpath(path))
 
 
 class ConfinedFolder(LocalFolder):
@@ -20,7 +26,7 @@ class ConfinedFolder(LocalFolder):
     def __init__(self, path: Path, root: Path, *, opens: bool = False) -> None:
         """`opens`: files that are scanned are opened first, so that the scan needs no right to."""
         super().__init__(path)
-        self._root = root.resolve()
+        self._root = real_path(root)
         self._opens = opens
 
     def open(self, name: str) -> IO[bytes] | None:
@@ -39,7 +45,7 @@ class ConfinedFolder(LocalFolder):
         return super().size(name)
 
     def _check(self, name: str) -> None:
-        if not self._at(name).resolve().is_relative_to(self._root):
+        if not real_path(self._at(name)).is_relative_to(self._root):
             msg = (
                 f"snapshot file {name} in {self.url} is a link that leads out of {self._root}; "
                 "put a copy in its place"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.checkpoint.confined_folder import ConfinedFolder
+from engine.checkpoint.confined_folder import ConfinedFolder, real_path
 from engine.checkpoint.folder import Folder
 from engine.checkpoint.local_folder import LocalFolder
 from engine.checkpoint.storage import open_folder
@@ -72,4 +72,4 @@ def _lies_in(url: str, root: str) -> bool:
         below = url == root or url.startswith(f"{root.rstrip('/')}/")
         return below and ".." not in url.split("/")
     # Links are followed before anything is compared: "a/../b" too means what the system says.
-    return Path(url).resolve().is_relative_to(Path(root).resolve())
+    return real_path(Path(url)).is_relative_to(real_path(Path(root)))

@@ -9,7 +9,7 @@ import pytest
 from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.verification import verify
 from engine.cluster.places import Places
-from engine.errors import SnapshotCorrupt
+from engine.errors import SnapshotCorrupt, StorageError
 from engine.rest.errors import Forbidden
 from golden_snapshots import formats, snapshots
 from snapshot_folders import counts, save
@@ -86,4 +86,11 @@ def test_a_file_that_is_a_link_to_elsewhere_is_not_read(root: Path, tmp_path: Pa
     (path / "_metadata").unlink()
     (path / "_metadata").symlink_to("/etc/passwd")
     with pytest.raises(SnapshotCorrupt, match="is a link that leads out of"):
+        open_snapshot(place.url, place.open)
+
+
+def test_links_in_a_circle_are_told(root: Path) -> None:
+    (root / "s").symlink_to(root / "s")
+    place = places(root).place(str(root / "s"))
+    with pytest.raises(StorageError, match="cannot be read: Too many levels of symbolic links"):
         open_snapshot(place.url, place.open)
