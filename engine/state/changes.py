@@ -118,8 +118,11 @@ class Changes(ABC, Generic[N]):
 
     def _check(self) -> None:
         """Forget everything when there is more than is worth to be remembered."""
-        if self._size(self._open) > self._room or self._bytes(self._open) > self._room_bytes:
+        if self._is_too_much():
             self._forget()
+
+    def _is_too_much(self) -> bool:
+        return self._size(self._open) > self._room or self._bytes(self._open) > self._room_bytes
 
     def _forget(self) -> None:
         self._marks.clear()

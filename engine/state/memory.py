@@ -1,7 +1,7 @@
 """The memory backend: state as Python dicts and Polars frames of one operator subtask.
 
-Cost     freezing values copies a dict of references, about 10 ms for a million keys; freezing runs
-         copies one reference per run.
+Cost     freezing values copies a dict of references, about 10 ms for a million keys, and nothing
+         when they go as a layer; freezing runs copies one reference per run.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from engine.elements import MIN_TIME
+from engine.elements import MIN_TIME, Micros
 from engine.state.changes import NOTED_BYTES, Changes
 from engine.state.handles import Key
 
@@ -69,12 +69,8 @@ class Piece:
     rows: pl.DataFrame
     last: int
     """The greatest time in them."""
+    size_bytes: int
     after: int = MIN_TIME
-
-    @property
-    def size_bytes(self) -> int:
-        """In memory."""
-        return int(self.rows.estimated_size())
 
     def left(self, time: str) -> pl.DataFrame:
         """Those that are still there; `time`: the column."""
@@ -89,6 +85,8 @@ class Logged:
     dropped: int = MIN_TIME
     rows: int = 0
     size_bytes: int = 0
+    _drops: list[tuple[int, int]] = field(default_factory=list)
+    """(so many pieces there were, up to which time their rows went): not yet left out of them."""
 
     @property
     def until(self) -> int | None:
@@ -102,15 +100,29 @@ class Logged:
         self.size_bytes += piece.size_bytes
 
     def drop(self, time: int) -> None:
-        """All rows up to a time are gone."""
+        """All rows up to a time are gone. Noted only: it may happen with every batch."""
         self.dropped = max(self.dropped, time)
-        self.pieces = [
-            replace(piece, after=max(piece.after, time))
-            for piece in self.pieces
-            if piece.last > time
-        ]
-        self.rows = sum(piece.rows.height for piece in self.pieces)
-        self.size_bytes = sum(piece.size_bytes for piece in self.pieces)
+        pieces = len(self.pieces)
+        if self._drops and self._drops[-1][0] == pieces:
+            time = max(time, self._drops.pop()[1])
+        if pieces and time != MIN_TIME:
+            self._drops.append((pieces, time))
+
+    def settle(self) -> None:
+        """Leave out of the pieces what is gone."""
+        if not self._drops:
+            return
+        left: list[Piece] = []
+        after = MIN_TIME
+        while self.pieces:
+            while self._drops and self._drops[-1][0] == len(self.pieces):
+                after = max(after, Micros(self._drops.pop()[1]))
+            piece = self.pieces.pop()
+            if piece.last > after:
+                left.append(replace(piece, after=max(piece.after, after)))
+        self.pieces = left[::-1]
+        self.rows = sum(piece.rows.height for piece in left)
+        self.size_bytes = sum(piece.size_bytes for piece in left)
 
 
 class LogChanges(Changes[Logged]):
@@ -119,13 +131,18 @@ class LogChanges(Changes[Logged]):
     def note(self, rows: pl.DataFrame, last: int) -> None:
         """Rows have come; `last`: the greatest time in them."""
         if self._marks:
-            self._open.add(Piece(rows, last))
+            self._open.add(Piece(rows, last, int(rows.estimated_size())))
             self._check()
 
     def drop(self, time: int) -> None:
         """All rows up to a time are gone."""
         if self._marks:
             self._open.drop(time)
+
+    def _check(self) -> None:
+        if self._is_too_much():
+            self._open.settle()
+        super()._check()
 
     def _none(self) -> Logged:
         return Logged()
@@ -139,8 +156,9 @@ class LogChanges(Changes[Logged]):
     def _union(self, noted: Sequence[Logged]) -> Logged:
         found = Logged()
         for each in noted:
-            if each.dropped != MIN_TIME:
-                found.drop(each.dropped)
+            each.settle()
+            found.drop(each.dropped)
             for piece in each.pieces:
                 found.add(piece)
+        found.settle()
         return found

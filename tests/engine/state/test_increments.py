@@ -15,6 +15,7 @@ from engine.state.contract import MAP_KEY, FrozenChanges, Increment, StateDescri
 from engine.state.handles import DELETED
 from engine.state.memory import MemoryBackend
 from engine.state.rocks import RocksBackend
+from engine.state.row_changes import LogChanges
 from engine.state.schema import table_schema
 from engine.testing.state_checks.increments import check_increments
 
@@ -114,6 +115,29 @@ def test_every_large_state_comes_as_layers(tmp_path):
     for make, kinds in [(eager, on_either), (on_disk(tmp_path), ON_DISK)]:
         layered = set().union(*(check_increments(make, eager, Random(seed)) for seed in range(3)))
         assert layered == kinds
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.sampled_from("rdf"), st.integers(0, 9)), max_size=30))
+def test_of_rows_that_come_and_go_those_that_are_left_are_known(steps):
+    tracked = LogChanges(LayerPolicy(min_rows=1, max_share=1e9, max_layers=99))
+    tracked.freeze(Increment(1, 0), rows=1)
+    model, id_ = [], 1
+    for what, time in steps:
+        match what:
+            case "r":
+                tracked.note(pl.DataFrame({"t": [time, time + 2]}), time + 2)
+                model += [time, time + 2]
+            case "d":
+                tracked.drop(time)
+                model = [each for each in model if each > time]
+            case "f":
+                id_ += 1
+                tracked.freeze(Increment(id_, 1), rows=1)
+    changed = tracked.freeze(Increment(id_ + 1, 1), rows=1)
+    assert changed is not None
+    left = [time for piece in changed.pieces for time in piece.left("t")["t"]]
+    assert left == model
 
 
 def changes(**policy):
