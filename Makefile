@@ -38,8 +38,9 @@ bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines 
 	@$(PYTHON_IN) -m benchmarks
 	@$(PYTHON_IN) -m benchmarks.recovery
 
-bench-service: setup ## with 50 jobs: how fast REST answers, and how large the job manager is: make bench-service PARALLELISM=4
+bench-service: setup ## how fast REST answers with 50 jobs, and what 10,000 ended ones leave behind: make bench-service PARALLELISM=4
 	@$(PYTHON_IN) -m benchmarks.service --parallelism $(or $(PARALLELISM),1)
+	@$(PYTHON_IN) -m benchmarks.many_jobs
 
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)

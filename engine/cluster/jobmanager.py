@@ -101,11 +101,11 @@ class JobManager:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._store = Store(options.home / "engine.db")
-        self._fleet = Fleet(self._store, self._on_slots, options.heartbeats)
+        self.fleet = Fleet(self._store, self._on_slots, options.heartbeats)
         logs = options.home / "logs"
         embedded = options.environment is not None
         around = Surroundings(
-            self._store, self._fleet, options.runtime, logs, options.max_rows, embedded
+            self._store, self.fleet, options.runtime, logs, options.max_rows, embedded
         )
         artifacts = Artifacts(options.home, self._store)
         self.jobs = Jobs(options.home, around, artifacts)
@@ -120,14 +120,14 @@ class JobManager:
         self._service = service = JobManagerService(
             options.savepoints,
             self._store,
-            self._fleet,
+            self.fleet,
             artifacts,
             self.jobs,
             self._resources,
             options.snapshots,
             self._reporter,
         )
-        self._retention = Retention(
+        self.retention = Retention(
             options.home, self._store, self.jobs, artifacts, options.retention
         )
         app = create_app(service, options.token)
@@ -151,13 +151,13 @@ class JobManager:
     async def run(self, listener: socket.socket) -> None:
         """Serve until someone asks to end."""
         await self._end_left_over()
-        control = await serve_control(self._options.runtime, self._fleet)
-        tasks = [asyncio.create_task(self._fleet.watch())]
+        control = await serve_control(self._options.runtime, self.fleet)
+        tasks = [asyncio.create_task(self.fleet.watch())]
         if self._reporter is not None:
             tasks.append(asyncio.create_task(self._reporter.run(self._samples)))
         self.jobs.recover()
-        await self._retention.sweep()
-        tasks.append(asyncio.create_task(self._retention.watch()))
+        await self.retention.sweep()
+        tasks.append(asyncio.create_task(self.retention.watch()))
         for number in range(1, self._options.task_managers + 1):
             self._resources.want(f"tm-{number}")
         try:
@@ -167,7 +167,7 @@ class JobManager:
                 task.cancel()
             if self._reporter is not None:
                 self._reporter.close()
-            self._fleet.close()
+            self.fleet.close()
             await self._resources.close()
             control.close()
             await self._end_left_over()

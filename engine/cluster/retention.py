@@ -51,6 +51,7 @@ class Retention:
         self._jobs = jobs
         self._artifacts = artifacts
         self._rules = rules
+        self._cleaning = asyncio.Lock()
 
     async def watch(self) -> None:
         """Clean up now and then. Runs for ever."""
@@ -81,6 +82,10 @@ class Retention:
 
     async def clean(self, at_ms: int) -> None:
         """Forget whatever is due. Raises StorageError when the store cannot be written."""
+        async with self._cleaning:
+            await self._clean(at_ms)
+
+    async def _clean(self, at_ms: int) -> None:
         masters = list(self._jobs.masters)
         ended = [(one.life.end_ms, one.row.job_id) for one in masters if one.life.status.terminal]
         living = [one for one in masters if not one.life.status.terminal]

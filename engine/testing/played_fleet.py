@@ -67,6 +67,10 @@ class PlayedTaskManager:
         self._line = _Line(fleet, control.TaskManagerHello(name, 0, slots, "host"))
         self._line.open(self._hear)
 
+    def beat(self) -> None:
+        """Say that it is alive; after some seconds without, it is lost."""
+        self._line.say(control.Heartbeat(control.ProcessUse(0, 0, 0.0), {}))
+
     def _hear(self, message: control.Message) -> None:
         match message:
             case control.StartWorker():

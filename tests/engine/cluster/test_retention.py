@@ -129,6 +129,12 @@ async def test_many_jobs_leave_memory_files_and_rows_as_they_were(core: Core) ->
     assert (memory[-1] - memory[0]) / 120 < 1_000
 
 
+async def test_two_who_clean_up_at_once_do_not_disturb_each_other(core: Core) -> None:
+    await core.run(range(15))
+    await asyncio.gather(core.retention.clean(at_ms=0), core.retention.clean(at_ms=0))
+    assert len(core.jobs.masters) == 10
+
+
 async def test_a_living_job_is_never_forgotten(core: Core) -> None:
     core.task_manager.endless = True
     job_id = await core.submit(1, {})
