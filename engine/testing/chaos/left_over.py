@@ -47,10 +47,11 @@ def _processes(home: Path) -> Iterator[str]:
     for process in psutil.process_iter():
         try:
             command, variables = process.cmdline(), process.environ()
+            gone = process.status() == psutil.STATUS_ZOMBIE
         except psutil.Error:
             continue  # it has just ended, or is another user's
-        ours = variables.get("TMPDIR") == str(home / TEMPORARY) or str(home) in command
-        if ours and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
+        signs = [*command, variables.get("TMPDIR", "")]
+        if any(str(home) in sign for sign in signs) and process.pid != os.getpid() and not gone:
             yield f"process {process.pid} runs: {' '.join(command)}"
 
 
