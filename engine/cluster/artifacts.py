@@ -62,17 +62,21 @@ class Artifacts:
         self.environments = Environments(home / "environments")
         self._folder = home / "artifacts"
         self._store = store
-        self._building: list[Path] = []
-        """Folders of programs whose jobs are not recorded yet."""
+        self._busy: list[Path] = []
+        """Folders of programs that are being taken in or built: not recorded yet, but needed."""
 
     async def upload(self, filename: str, content: Path, now_ms: int) -> Artifact:
         """Take a program in; its name is one safe path segment. Raises ArtifactError."""
         digest = await asyncio.to_thread(_digest, content)
         folder = _place(self._folder, digest, filename)
-        if not (folder / _proof(filename)).exists():
-            await self._take_in(content, filename, folder)
-        artifact = Artifact(f"{digest}_{filename}", filename, now_ms, content.stat().st_size)
-        self._store.add_artifact(artifact)
+        self._busy.append(folder)
+        try:
+            if not (folder / _proof(filename)).exists():
+                await self._take_in(content, filename, folder)
+            artifact = Artifact(f"{digest}_{filename}", filename, now_ms, content.stat().st_size)
+            self._store.add_artifact(artifact)
+        finally:
+            self._busy.remove(folder)
         return artifact
 
     async def _take_in(self, content: Path, filename: str, folder: Path) -> None:
@@ -127,7 +131,7 @@ class Artifacts:
     def _used(self, codes: Collection[str]) -> set[Path]:
         paths = map(Path, codes)
         folders = (path.parent if path.name == intake.CODE else path for path in paths)
-        return {*folders, *self._building}
+        return {*folders, *self._busy}
 
     async def plan(self, program: Program) -> Plan:
         """Build a program only to see its plan. Raises ArtifactError and other user errors."""
@@ -138,13 +142,13 @@ class Artifacts:
         """Build a program's graph into a folder. Raises ArtifactError and other user errors."""
         artifact = self._find(program.artifact_id)
         place = _place(self._folder, artifact.id[:HASH_DIGITS], artifact.filename)
-        self._building.append(place)
+        self._busy.append(place)
         try:
             python = await self.environments.python_for(_requirements(place))
             code = place / _proof(artifact.filename)
             plan = await _build(code, artifact.filename, program, folder, python)
         finally:
-            self._building.remove(place)
+            self._busy.remove(place)
         return Built(folder, code if code.is_dir() else place, plan, python)
 
     def _find(self, artifact_id: str) -> Artifact:

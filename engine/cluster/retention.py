@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -77,6 +78,7 @@ class Retention:
             *(path for path in (self._home / "jobs").glob("*") if path.name not in known),
             *(path for path in logs if path.name.split("-")[1] not in begins),
             *(self._home / "artifacts").glob(".*.partial"),
+            *(self._home / "environments").glob(".*.partial"),
         ]
         await asyncio.to_thread(_delete, left)
 
@@ -124,7 +126,13 @@ class Retention:
             *self._artifacts.unused(codes),
             *environments.replaced({one.row.python for one in living}),
         ]
-        await asyncio.to_thread(_delete, left)
+        # Out of sight at once, so that nobody finds half of one.
+        await asyncio.to_thread(_delete, [_hidden(path) for path in left])
+
+
+def _hidden(path: Path) -> Path:
+    target = path.with_name(f".{path.name.lstrip('.')}.{secrets.token_hex(4)}.partial")
+    return path.rename(target)
 
 
 def _delete(paths: Sequence[Path]) -> None:

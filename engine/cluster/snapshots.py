@@ -18,6 +18,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Protocol, assert_never
+from zlib import crc32
 
 from engine.checkpoint import effects
 from engine.checkpoint.config import CheckpointConfig
@@ -42,7 +43,8 @@ from engine.runtime import control
 log = logging.getLogger(__name__)
 
 RESERVED = 10
-"""Ids of checkpoints; those that are left when the job manager dies are never used."""
+"""Ids of checkpoints that are reserved at once, at least: each time is a flush, for which all jobs
+wait. Those that are left when the job manager dies are never used."""
 
 
 class SnapshotListener(Protocol):
@@ -88,6 +90,8 @@ class JobSnapshots:
         self._next_id = next_id
         self._reserved = next_id
         """Below it no other job manager will use an id."""
+        # Not all jobs that have started together wait for the disk at the same moment again.
+        self._ahead = RESERVED + crc32(job_id.encode()) % RESERVED
         self._files = SnapshotFiles(job_id, settings.config.directory, store, self.log)
         self._coordinator: Coordinator | None = None
         self._waiting: dict[str, SnapshotRequest] = {}
@@ -245,9 +249,8 @@ class JobSnapshots:
         self._next_id = barrier.checkpoint_id + 1
         try:
             if self._next_id > self._reserved:
-                # Some at once: each time is a flush to disk, and all jobs wait for it.
-                self._store.reserve_checkpoint(self._job_id, self._next_id + RESERVED)
-                self._reserved = self._next_id + RESERVED
+                self._store.reserve_checkpoint(self._job_id, self._next_id + self._ahead)
+                self._reserved = self._next_id + self._ahead
         except StorageError as error:
             coordinator.storage_failed(barrier.checkpoint_id, str(error), now_ms())
         else:

@@ -194,13 +194,16 @@ async def test_a_wrong_wish_for_checkpoints_is_told_at_once(core: Core) -> None:
 
 async def test_what_a_killed_job_manager_left_is_swept(core: Core) -> None:
     (job_id,) = await core.run([1])
-    for left in ("jobs/half", "artifacts/.hash.1a.partial"):
+    for left in ("jobs/half", "artifacts/.hash.1a.partial", "environments/.hash.1a.partial"):
         (core.home / left).mkdir()
     (core.home / "logs" / "job-0000abcd-0.log").touch()
     (core.home / "logs" / "tm-1.log").touch()
     before = core.files()
     await core.retention.sweep()
-    left = {"jobs/half", "artifacts/.hash.1a.partial", "logs/job-0000abcd-0.log"}
+    left = {
+        *("jobs/half", "artifacts/.hash.1a.partial", "environments/.hash.1a.partial"),
+        "logs/job-0000abcd-0.log",
+    }
     assert set(before) - set(core.files()) == left
     assert f"jobs/{job_id}" in core.files()
 
