@@ -39,12 +39,18 @@ class Cells:
 
     __slots__ = ("_changed", "_handle", "_keys", "current", "values")
 
-    def __init__(self, handle: ValueHandle, keys: Sequence[Key], current: Current) -> None:
-        """`keys`: all different; a slot is a place in them."""
+    def __init__(
+        self,
+        handle: ValueHandle,
+        keys: Sequence[Key],
+        current: Current,
+        stored: Sequence[Key] | None = None,
+    ) -> None:
+        """`keys`: all different; a slot is a place in them. `stored`: those to look for, or all."""
         self._handle = handle
         self._keys = keys
         self.current = current
-        found = handle.get_many(keys)
+        found = handle.get_many(keys if stored is None else stored)
         self.values = [found.get(key, ABSENT) for key in keys]
         """By slot; ABSENT for a key that has nothing."""
         self._changed: set[int] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tempfile
 
 import polars as pl
 import pytest
@@ -59,9 +60,13 @@ class Priced(hw.KeyedBroadcastProcessFunction):
         return {"user": user, "price": self.prices.get(item, -1), "n": self.orders.get()}
 
 
-def job(parallelism, output, function=None, **options):
+def job(parallelism, output, function=None, state_backend="memory", **options):
     env = hw.Environment(
-        "orders", parallelism=parallelism, max_parallelism=12, checkpoint_interval=None
+        "orders",
+        parallelism=parallelism,
+        max_parallelism=12,
+        checkpoint_interval=None,
+        state_backend=state_backend,
     )
     orders = env.source(MemorySource(ORDERS, every=9_000), uid="orders", watermarks=TIMES)
     prices = env.source(MemorySource(PRICES, every=20_000), uid="prices", watermarks=TIMES)
@@ -100,6 +105,12 @@ def test_an_order_has_the_price_of_its_time():
 def test_any_history_gives_the_same_output(seed):
     found = simulate(job, seed).output.table("out")
     assert found.equals(undisturbed()), f"seed {seed} gave another output"
+
+
+def test_state_on_disk_gives_the_same_output(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = simulate(functools.partial(job, state_backend="rocksdb"), 1).output.table("out")
+    assert found.equals(undisturbed())
 
 
 class Deeds(hw.KeyedBroadcastProcessFunction):

@@ -76,7 +76,8 @@ class Turn:
         self._keys = keys
         self._current = Current(processing_time=ctx.now)
         declared = states_of(setup.function)
-        self._cells = self._fetch(setup.states, keys, self._current)
+        # Rows that are broadcast have no key, and no part in keyed state.
+        self._cells = self._fetch(setup.states, keys, self._current, without=NO_KEY)
         states = {
             name: bind(name, declared[name], cells, self._current)
             for name, cells in self._cells.items()
@@ -112,10 +113,15 @@ class Turn:
         return None if descriptor is None else cast("TimersHandle", self._ctx.state(descriptor))
 
     def _fetch(
-        self, states: Mapping[str, StateDescriptor], keys: Sequence[Key], current: Current
+        self,
+        states: Mapping[str, StateDescriptor],
+        keys: Sequence[Key],
+        current: Current,
+        without: Key | None = None,
     ) -> Mapping[str, Cells]:
+        stored = [key for key in keys if key != without]
         return {
-            name: Cells(cast("ValueHandle", self._ctx.state(descriptor)), keys, current)
+            name: Cells(cast("ValueHandle", self._ctx.state(descriptor)), keys, current, stored)
             for name, descriptor in states.items()
         }
 
