@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from engine.graph.jobgraph import JobGraph
 from engine.stream import capture
 from engine.testing.memory import OutputTables
-from engine.testing.simulation import simulate
+from engine.testing.simulation import Chaos, simulate
 from examples.truth import EXAMPLES, RECORDING, read_output, truth, v1
 
 
@@ -32,7 +32,7 @@ def test_the_same_files_in_every_history(tmp_path: Path, sample: Path, seed: int
         args = [*places, "--speed", "0", "--bounded", "--no-points"]
         return capture(EXAMPLES / "flights.py", args, {"parallelism.default": str(parallelism)})
 
-    history = simulate(build, seed)
+    history = simulate(build, seed, Chaos(crash=0.2, stop=0.1))
     assert_frame_equal(read_output(output), truth(v1, sample), check_exact=True)
     assert list(output.rglob(".*")) == []
-    assert history.crashes + history.stops > 0
+    assert history.crashes.total() + history.stops > 0

@@ -15,7 +15,7 @@ from engine.testing.scenarios import catalogue
 from engine.testing.weather import Sky
 
 SCENARIOS = catalogue()
-COPIES, SUMS = SCENARIOS["copies"], SCENARIOS["sums"]
+REMINDERS, SUMS = SCENARIOS["reminders"], SCENARIOS["sums"]
 
 HISTORIES = {
     "copies": 600,
@@ -62,7 +62,7 @@ def test_the_undisturbed_run_counts_every_row_once() -> None:
 
 
 def test_histories_are_rough_enough_to_mean_something() -> None:
-    histories = [COPIES.history(seed) for seed in range(60)]
+    histories = [REMINDERS.history(seed) for seed in range(40)]
     crashes = sum((history.crashes for history in histories), Counter[Crash]())
     spells = sum((history.spells for history in histories), Counter[Sky]())
     failed = sum((history.failed for history in histories), Counter[FailureReason]())
