@@ -40,6 +40,9 @@ from engine.runtime.wiring import Wiring
 PEER_TIMEOUT_S = 20.0
 """All peers are up when this starts, so only a dying or a very busy one takes this long."""
 
+DATA_SOCKETS = "[0-9a-f]" * 8 + "-[0-9]*.sock"
+"""What `data_socket` calls files, as a pattern."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:

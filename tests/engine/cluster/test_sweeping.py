@@ -11,6 +11,8 @@ import pytest
 
 from engine.cluster.sweeping import sweep_sockets, sweep_state
 from engine.graph.plan import Plan
+from engine.runtime.control import SOCKET_NAME
+from engine.runtime.worker_exchange import data_socket
 from engine.state.scratch import scratch_folder, temporary_folder
 
 PLAN = Plan("numbers", 128, None, (), (), state_backend="rocksdb")
@@ -54,8 +56,12 @@ async def test_a_folder_that_is_not_there_needs_no_sweeping(tmp_path: Path) -> N
     await sweep_state(PLAN, {"state.backend.rocksdb.localdir": str(tmp_path / "gone")})
 
 
-def test_sockets_that_nobody_uses_are_removed(tmp_path: Path) -> None:
-    for name in ("control.sock", "0123abcd-0.sock", "notes.txt"):
-        (tmp_path / name).touch()
+def test_sockets_of_the_dead_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    workers = [data_socket(tmp_path, "0123abcdef", slot) for slot in (0, 12)]
+    for path in (tmp_path / SOCKET_NAME, *workers):
+        path.touch()
+    others = [tmp_path / name for name in ("notes.txt", "redis.sock", "web-1.sock")]
+    for path in others:
+        path.touch()
     sweep_sockets(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert sorted(tmp_path.iterdir()) == others
