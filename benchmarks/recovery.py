@@ -56,19 +56,13 @@ def stillness(cluster: LocalCluster, pulse: Pulse, kill: Callable[[LocalCluster]
     return found - killed_at
 
 
-def kill_worker(cluster: LocalCluster) -> None:
-    with EngineClient(cluster.url) as client:
-        busy = {pid for manager in client.task_managers() for pid in manager.worker_pids}
-    next(process for process in cluster.workers() if process.pid in busy).kill()
-
-
 def kill_job_manager(cluster: LocalCluster) -> None:
     cluster.kill_job_manager()
     cluster.restart_job_manager()
 
 
 VICTIMS: dict[str, tuple[Callable[[LocalCluster], object], float]] = {
-    "a worker": (kill_worker, 2.0),
+    "a worker": (LocalCluster.kill_worker, 2.0),
     "the job manager": (kill_job_manager, 5.0),
 }
 

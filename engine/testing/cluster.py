@@ -82,8 +82,8 @@ class LocalCluster:
         return psutil.Process(self._running().pid)
 
     def workers(self) -> list[psutil.Process]:
-        """Worker processes that run, oldest first."""
-        return self._children(WORKER)
+        """Worker processes of attempts, oldest first; not the spare ones, which have no job."""
+        return [process for process in self._children(WORKER) if _has_orders(process)]
 
     def task_managers(self) -> list[psutil.Process]:
         """Task manager processes that run, oldest first."""
@@ -91,7 +91,8 @@ class LocalCluster:
 
     def kill_worker(self, index: int = 0) -> int:
         """Kill -9 the worker at a place in `workers()`; return its process id."""
-        return self._kill(lambda: self.workers()[index])
+        found = wait_until(lambda: self.workers()[index:], "a worker has a job")
+        return self._kill(lambda: found[0])
 
     def kill_task_manager(self, index: int = 0) -> int:
         """Kill -9 a task manager; its workers die with it. Another one comes in a second."""
@@ -194,6 +195,14 @@ def _command(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+def _has_orders(process: psutil.Process) -> bool:
+    """Whether a worker belongs to an attempt: a spare one has no socket yet."""
+    try:
+        return bool(process.net_connections(kind="unix"))
+    except psutil.Error:
+        return False
 
 
 def _runs(process: psutil.Process) -> bool:

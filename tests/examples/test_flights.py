@@ -54,7 +54,7 @@ def test_three_kills_leave_no_trace(
     cluster: LocalCluster, start: Start, tmp_path: Path, seed: int
 ) -> None:
     chance = random.Random(seed)
-    job = start(cluster.url, tmp_path / "daily", parallelism=2, days_per_second=40)
+    job = start(cluster.url, tmp_path / "daily", parallelism=2, days_per_second=20)
     kills: list[Callable[[], object]] = [cluster.kill_worker, cluster.kill_task_manager]
     for kill in [*kills, chance.choice(kills)]:
         job.wait_until_running()

@@ -60,6 +60,12 @@ class Bench:
 
         return wait_until(look, f"the job is {' or '.join(wanted)}", 60)
 
+    def kill_worker(self, job: str) -> None:
+        """Kill -9 a worker, and wait until the job has failed for it."""
+        before = len(self.client.job_failures(job))
+        self.cluster.kill_worker()
+        wait_until(lambda: len(self.client.job_failures(job)) > before, "the job has noticed", 60)
+
     def await_end(self, job: str) -> JobStatus:
         """Wait until a job has ended."""
         return self.await_status(job, JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED)

@@ -47,8 +47,7 @@ def test_a_kill_and_a_rescale_from_a_checkpoint_in_layers_change_nothing(
     arguments = [str(rows), str(bench.output)]
     job = bench.submit_file(JOB_FILE, arguments, parallelism=1)
     wait_until(lambda: layered(bench, job), "a checkpoint is in layers")
-    bench.cluster.kill_worker()
-    bench.await_status(job, JobStatus.RESTARTING)
+    bench.kill_worker(job)
     bench.await_status(job, JobStatus.RUNNING)
     wait_until(lambda: layered(bench, job), "a checkpoint is in layers again")
     bench.client.cancel(job)

@@ -23,6 +23,8 @@ from integration.conftest import JOB_FILE, Bench
 pytestmark = pytest.mark.integration
 
 PACE = 3_600 * 6
+SLOW = 600
+"""The recording takes minutes: the job runs until the test cancels it."""
 SELDOM = {"execution.checkpointing.interval": "1h"}
 
 
@@ -34,9 +36,9 @@ def stopped(bench: Bench) -> str:
     return bench.await_savepoint(job, bench.client.stop(job, StopRequest()))
 
 
-def program(bench: Bench, content: str, **settings: str) -> Program:
+def program(bench: Bench, content: str, pace: int = PACE, **settings: str) -> Program:
     artifact = bench.client.upload("counting.py", content.encode())
-    arguments = (str(bench.data), str(bench.output), str(PACE))
+    arguments = (str(bench.data), str(bench.output), str(pace))
     return Program(artifact, arguments, 3, settings)
 
 
@@ -48,8 +50,7 @@ def test_a_kill_before_the_first_checkpoint_goes_back_to_the_snapshot(
     again = program(bench, JOB_FILE.read_text(), **SELDOM)
     job = bench.client.run(RunRequest(again, savepoint_path=savepoint, claim=claim))
     bench.await_status(job, JobStatus.RUNNING)
-    bench.cluster.kill_worker()
-    bench.await_status(job, JobStatus.RESTARTING)
+    bench.kill_worker(job)
     assert bench.await_end(job) is JobStatus.FINISHED
     restored = bench.client.checkpoints(job).restored
     assert restored is not None
@@ -60,15 +61,14 @@ def test_a_kill_before_the_first_checkpoint_goes_back_to_the_snapshot(
 
 def test_consent_to_lose_state_is_for_one_restore_only(bench: Bench) -> None:
     savepoint, text = stopped(bench), JOB_FILE.read_text()
-    other = program(bench, text.replace('uid="hourly"', 'uid="hours"'), **SELDOM)
+    other = program(bench, text.replace('uid="hourly"', 'uid="hours"'), SLOW, **SELDOM)
     request = RunRequest(other, savepoint_path=savepoint)
     with pytest.raises(Refused, match="hourly"):
         bench.client.run(request)
     consent = RunRequest(other, savepoint_path=savepoint, allow_non_restored=frozenset({"hourly"}))
     job = bench.client.run(consent)
     bench.await_status(job, JobStatus.RUNNING)
-    bench.cluster.kill_worker()
-    bench.await_status(job, JobStatus.RESTARTING)
+    bench.kill_worker(job)
     bench.await_status(job, JobStatus.RUNNING)
     mine = bench.await_savepoint(job, bench.client.trigger_savepoint(job, SavepointRequest()))
     with pytest.raises(Refused, match="hours"):

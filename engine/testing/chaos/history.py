@@ -84,7 +84,7 @@ class History:
     def _live(self, cluster: LocalCluster) -> None:
         with EngineClient(cluster.url) as client:
             chance = Random(self.schedule.seed)  # noqa: S311  ids of requests
-            operator, victims = Operator(client, chance), Victims(cluster, client)
+            operator, victims = Operator(client, chance), Victims(cluster)
             speed = work.SPEED if self.schedule.deeds else 0
             operator.start(
                 work.JOB_FILE,

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 import psutil
 
-from engine.rest.client import ClientError, EngineClient
 from engine.testing.chaos.schedule import Act, Deed
 from engine.testing.cluster import LocalCluster
 
@@ -28,9 +27,8 @@ FREEZE_S = 10.0
 class Victims:
     """The processes of one cluster, as deeds find them."""
 
-    def __init__(self, cluster: LocalCluster, client: EngineClient) -> None:
+    def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
-        self._client = client
 
     def hurt(self, deed: Deed) -> str:
         """Do it; say to whom."""
@@ -40,29 +38,20 @@ class Victims:
                 self._cluster.restart_job_manager()
                 return f"process {pid}"
             case Act.KILL_WORKER | Act.DOZE:
-                among = self._workers()
+                among = self._cluster.workers()
             case Act.KILL_TASK_MANAGER | Act.FREEZE:
                 among = self._cluster.task_managers()
             case Act.DOZE_JOB_MANAGER:
                 among = [self._cluster.job_manager()]
             case _:
                 managers = [*self._cluster.task_managers(), self._cluster.job_manager()]
-                among = [*self._workers(), *managers]
+                among = [*self._cluster.workers(), *managers]
         if not among:
             return "nobody is there"
         victim = among[int(deed.victim * len(among))]
         with suppress(psutil.NoSuchProcess):  # it has died in this moment
             _DEEDS[deed.act](victim, deed.lasts_s)
         return f"process {victim.pid}"
-
-    def _workers(self) -> Sequence[psutil.Process]:
-        """Workers that have a job, where that can be known; else spares too."""
-        all_of_them = self._cluster.workers()
-        try:
-            busy = {pid for one in self._client.task_managers() for pid in one.worker_pids}
-        except ClientError:
-            busy = set()
-        return [process for process in all_of_them if process.pid in busy] or all_of_them
 
 
 def _kill(process: psutil.Process, _seconds: float) -> None:
