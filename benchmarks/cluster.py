@@ -58,7 +58,7 @@ class Usage:
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
-        for worker in self._cluster.workers():
+        for worker in self._cluster.worker_processes():
             self._look(worker)
         self._before = dict(self._cpu_s)
         thread = threading.Thread(target=self._sample)
@@ -121,7 +121,7 @@ def _idle(cluster: LocalCluster) -> bool:
 
 def _worked(cluster: LocalCluster) -> float:
     try:
-        return sum(sum(worker.cpu_times()[:2]) for worker in cluster.workers())
+        return sum(sum(worker.cpu_times()[:2]) for worker in cluster.worker_processes())
     except psutil.Error:
         return 0.0
 

@@ -83,7 +83,11 @@ class LocalCluster:
 
     def workers(self) -> list[psutil.Process]:
         """Worker processes of attempts, oldest first; not the spare ones, which have no job."""
-        return [process for process in self._children(WORKER) if _has_orders(process)]
+        return [process for process in self.worker_processes() if _has_orders(process)]
+
+    def worker_processes(self) -> list[psutil.Process]:
+        """Workers of attempts and spare ones, oldest first."""
+        return self._children(WORKER)
 
     def task_managers(self) -> list[psutil.Process]:
         """Task manager processes that run, oldest first."""
