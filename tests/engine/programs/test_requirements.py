@@ -67,7 +67,7 @@ def test_a_wheel_lists_them_in_its_metadata(tmp_path: Path) -> None:
     "line",
     [
         "-r /etc/passwd",
-        "--index-url https://evil.example",
+        "--index-url elsewhere",
         "-e .",
         "./local.whl",
         "wheels/local.whl",
