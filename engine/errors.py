@@ -18,6 +18,7 @@ A message reads: subject, what is wrong: what was given; what to do.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -101,3 +102,24 @@ class RequestFailed(ExternalError):
 
 class InternalError(HeadwaterError):
     """A bug in the engine."""
+
+
+def error_json(error: HeadwaterError) -> dict[str, str]:
+    """An error as JSON, for another process."""
+    return {"name": type(error).__name__, "message": str(error)}
+
+
+def error_from_json(
+    body: Mapping[str, str], *known: type[HeadwaterError], otherwise: type[HeadwaterError]
+) -> HeadwaterError:
+    """Read what `error_json` gave: an error of a `known` kind, or else of another one.
+
+    >>> error_from_json({"name": "RestoreError", "message": "…"}, UserError, otherwise=StateError)
+    RestoreError('…')
+    >>> error_from_json({"name": "SystemExit", "message": "…"}, UserError, otherwise=StateError)
+    StateError('…')
+    """
+    kind = globals().get(body["name"])
+    if isinstance(kind, type) and issubclass(kind, known):
+        return kind(body["message"])
+    return otherwise(body["message"])

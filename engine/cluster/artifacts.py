@@ -23,12 +23,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import errors
 from engine.cluster import build, steps
-from engine.cluster.build import ERROR, GRAPH, PLAN
+from engine.cluster.build import GRAPH, PLAN
 from engine.cluster.environments import Environments
 from engine.cluster.store import Store
-from engine.errors import ArtifactError, StorageError, UserError
+from engine.errors import ArtifactError, StorageError, UserError, error_from_json
 from engine.graph.plan import Plan
 from engine.programs import intake
 from engine.rest.errors import artifact_not_found
@@ -229,12 +228,10 @@ async def _build(code: Path, name: str, program: Program, folder: Path, python: 
 
 def _raise_left(folder: Path) -> None:
     """Raise the error that a step left, in the type it had there."""
-    if not (folder / ERROR).exists():
+    if not (folder / intake.ERROR).exists():
         return
-    body = json.loads((folder / ERROR).read_text())
-    kind = getattr(errors, body["name"], ArtifactError)
-    known = isinstance(kind, type) and issubclass(kind, UserError | StorageError)
-    raise kind(body["message"]) if known else ArtifactError(body["message"])
+    body = json.loads((folder / intake.ERROR).read_text())
+    raise error_from_json(body, UserError, StorageError, otherwise=ArtifactError)
 
 
 def graph_file(folder: str) -> Path:

@@ -31,7 +31,7 @@ from engine.programs import intake
 from engine.programs.loading import load
 from engine.stream.calling import JOB_NAME
 
-GRAPH, PLAN, ERROR = "graph.pkl", "plan.json", intake.ERROR
+GRAPH, PLAN = "graph.pkl", "plan.json"
 
 RESIDENT_BYTES = 2 << 30
 """A build that has loaded everything we offer takes 0.3 GiB."""
@@ -59,9 +59,9 @@ def main(argv: Sequence[str]) -> int:
         graph = build(code, request["entry"], request["arguments"], request["settings"])
         content = pickled(graph)
     except HeadwaterError as error:
-        return _fail(out, error)
+        return intake.leave_error(out, error)
     except MemoryError:
-        return _fail(out, needs_memory(name, DATA_BYTES))
+        return intake.leave_error(out, needs_memory(name, DATA_BYTES))
     (out / GRAPH).write_bytes(content)
     (out / PLAN).write_text(plan_of(graph).to_json())
     return 0
@@ -74,12 +74,6 @@ def needs_memory(name: str, limit_bytes: int) -> ArtifactError:
         "sources, not in the job file"
     )
     return ArtifactError(msg)
-
-
-def _fail(out: Path, error: HeadwaterError) -> int:
-    body = {"name": type(error).__name__, "message": str(error)}
-    (out / ERROR).write_text(json.dumps(body))
-    return 1
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from engine.cluster.forgetting import WEEK, Rules
 from engine.cluster.settings import milliseconds, whole_number
 from engine.errors import ConfigError
+from engine.stream.setting_names import probably_meant
 
 INTERVAL, TIMEOUT = "heartbeat.interval", "heartbeat.timeout"
 EXPIRATION, CAPACITY = "jobstore.expiration-time", "jobstore.max-capacity"
@@ -47,8 +47,7 @@ def parse_settings(given: Iterable[str]) -> Mapping[str, str]:
             msg = f"setting must be NAME=VALUE: got {text!r}; pass e.g. -D {TIMEOUT}=10s"
             raise ConfigError(msg)
         if name not in KNOWN:
-            meant = get_close_matches(name, KNOWN, n=1)
-            hint = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(KNOWN)}"
+            hint = probably_meant(name, KNOWN)
             msg = f"setting {name!r} of a cluster is not known, and would have no effect; {hint}"
             raise ConfigError(msg)
         settings[name] = value

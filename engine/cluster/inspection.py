@@ -27,7 +27,7 @@ from engine.checkpoint.questions import StateQuestion, StateRows, collected, que
 from engine.checkpoint.reading import open_snapshot
 from engine.checkpoint.verification import verify
 from engine.cluster.places import Place
-from engine.errors import HeadwaterError
+from engine.errors import HeadwaterError, error_json
 from engine.runtime.worker_lifeline import follow_in_death, read_orders, watch_parent
 
 NICE = 10
@@ -45,7 +45,7 @@ def main() -> int:
     try:
         result = look(json.loads(orders))
     except HeadwaterError as error:
-        _say({"error": {"name": type(error).__name__, "message": str(error)}})
+        _say({"error": error_json(error)})
         return 1
     _say({"result": result})
     return 0

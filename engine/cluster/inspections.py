@@ -24,17 +24,14 @@ from typing import Any
 
 import psutil
 
-from engine import errors
 from engine.checkpoint.questions import MAX_ANSWER_BYTES, StateQuestion, StateRows
 from engine.checkpoint.reading import Progress, unheard
 from engine.cluster.background import Background
 from engine.cluster.places import Places
-from engine.errors import HeadwaterError, InternalError
+from engine.cluster.steps import outgrown
+from engine.errors import HeadwaterError, InternalError, error_from_json
 from engine.rest.errors import TooCostly, Unavailable, operation_not_found
 from engine.rest.model.snapshots import InspectionStatus
-
-LOOK_S = 0.1
-"""Between two looks at the memory of a process: it can take some hundred MB in that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +187,7 @@ async def _exchange(
     async for line in process.stdout:
         body: Mapping[str, Any] = json.loads(line)
         if "error" in body:
-            raise _error(body["error"])
+            raise error_from_json(body["error"], HeadwaterError, otherwise=InternalError)
         if "result" in body:
             result: Mapping[str, Any] = body["result"]
             return result
@@ -200,18 +197,14 @@ async def _exchange(
 
 async def _too_large(process: Process, memory_bytes: int) -> None:
     """End a process as soon as it holds more than it may; pages of files do not count."""
+
+    def held() -> int:
+        memory = watched.memory_info()
+        return int(memory.rss - getattr(memory, "shared", 0))
+
     with suppress(psutil.Error):
         watched = psutil.Process(process.pid)
-        held = 0
-        while held <= memory_bytes:
-            await asyncio.sleep(LOOK_S)
-            memory = watched.memory_info()
-            held = memory.rss - getattr(memory, "shared", 0)
+        await outgrown(held, memory_bytes)
         process.kill()
         return
     await asyncio.Event().wait()  # it is gone: nothing was too large
-
-
-def _error(body: Mapping[str, str]) -> HeadwaterError:
-    kind = getattr(errors, body["name"], InternalError)
-    return kind(body["message"]) if issubclass(kind, HeadwaterError) else InternalError(str(body))

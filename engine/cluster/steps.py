@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,14 +99,21 @@ async def _wait(process: asyncio.subprocess.Process, memory_bytes: int | None) -
     if memory_bytes is None:
         await process.wait()
         return
-    ended = asyncio.ensure_future(process.wait())
+    ended = asyncio.create_task(process.wait())
+    larger = asyncio.create_task(outgrown(lambda: resident_bytes(process.pid), memory_bytes))
     try:
-        while not ended.done():
-            await asyncio.wait([ended], timeout=LOOK_S)
-            if not ended.done() and resident_bytes(process.pid) > memory_bytes:
-                raise MemoryUp
+        await asyncio.wait([ended, larger], return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            raise MemoryUp
     finally:
         ended.cancel()
+        larger.cancel()
+
+
+async def outgrown(held: Callable[[], int], memory_bytes: int) -> None:
+    """Wait until a process holds more than it may. Raises what `held` raises."""
+    while held() <= memory_bytes:
+        await asyncio.sleep(LOOK_S)
 
 
 def resident_bytes(pid: int) -> int:

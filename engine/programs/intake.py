@@ -21,7 +21,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.errors import ArtifactError, HeadwaterError, StorageError
+from engine.errors import ArtifactError, HeadwaterError, StorageError, error_json
 from engine.programs import requirements
 from engine.programs.archive import unpack
 
@@ -52,20 +52,20 @@ def main(argv: Sequence[str]) -> int:
     try:
         take_in(content, name, out)
     except HeadwaterError as error:
-        return _fail(out, error)
+        return leave_error(out, error)
     except OSError as error:
         msg = f"{name} cannot be kept: {error.strerror}; make room in the engine's home folder"
-        return _fail(out, StorageError(msg))
+        return leave_error(out, StorageError(msg))
     except MemoryError:
-        return _fail(
+        return leave_error(
             out, ArtifactError(f"{name} needs too much memory to be read; make it smaller")
         )
     return 0
 
 
-def _fail(out: Path, error: HeadwaterError) -> int:
-    body = {"name": type(error).__name__, "message": str(error)}
-    (out / ERROR).write_text(json.dumps(body))
+def leave_error(out: Path, error: HeadwaterError) -> int:
+    """Leave why a step failed, where its caller looks; return the step's exit code."""
+    (out / ERROR).write_text(json.dumps(error_json(error)))
     return 1
 
 

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import Mount
 
 from engine.errors import HeadwaterError
 from engine.rest.errors import status_of
@@ -63,7 +63,7 @@ def create_app(
     Without a `token` only requests to a loopback name are answered: set one before listening on
     any other address.
     """
-    routes: list[BaseRoute] = [route for topic in TOPICS for route in topic.ROUTES]
+    routes = [route for topic in TOPICS for route in topic.ROUTES]
     app = Starlette(
         routes=[*routes, Mount("/v1", routes=routes)],
         middleware=[Middleware(Guard, token=token, max_upload_bytes=max_upload_bytes)],
@@ -74,8 +74,7 @@ def create_app(
         },
     )
     app.state.service = service
-    served = [route for topic in TOPICS for route in topic.ROUTES]
-    app.state.openapi = cache(partial(document, served))
+    app.state.openapi = cache(partial(document, routes))
     app.router.redirect_slashes = False
     return app
 

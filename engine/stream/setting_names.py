@@ -7,7 +7,7 @@ Errors   ConfigError, with the name that was probably meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from engine.errors import ConfigError
@@ -65,7 +65,16 @@ def check_setting_names(given: Iterable[str]) -> None:
     for name in given:
         if name in KNOWN or name.split(".")[0] not in OURS:
             continue
-        meant = get_close_matches(name, KNOWN, n=1)
-        hint = f"did you mean {meant[0]}?" if meant else f"known are {', '.join(sorted(KNOWN))}"
+        hint = probably_meant(name, sorted(KNOWN))
         msg = f"setting {name!r} is not known, and would have no effect; {hint}"
         raise ConfigError(msg)
+
+
+def probably_meant(name: str, known: Sequence[str]) -> str:
+    """The known name that is most like a misspelt one, or all of them, as words for a message.
+
+    >>> probably_meant("colour", ["color", "size"])
+    'did you mean color?'
+    """
+    meant = get_close_matches(name, known, n=1)
+    return f"did you mean {meant[0]}?" if meant else f"known are {', '.join(known)}"
