@@ -99,7 +99,7 @@ def amplifier(name: str, rows: int, *arguments: str, goal: int = 0) -> Workload:
 WORKLOADS = (
     sums("1,000 keys", 60_000_000, goal=30_000_000),
     sums("1,000 keys, 2 workers", 120_000_000, parallelism=2, goal=40_000_000),
-    sums("1,000 keys, small batches", 30_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
+    sums("1,000 keys, small batches", 90_000_000, max_rows=SMALL_BATCH, goal=15_000_000),
     sums("1,000 keys, sparse", 60_000_000, *SPARSE),
     sums("100,000 keys, sparse", 8_000_000, "--keys", "100000", *SPARSE),
     sums("100,000 keys", 24_000_000, "--keys", "100000", goal=8_000_000),
@@ -110,7 +110,7 @@ WORKLOADS = (
     amplifier("columnar, 1,000 keys", 30_000_000, goal=15_000_000),
     amplifier("columnar, out of order", 20_000_000, "--lag", "450000"),
     amplifier("row by row, 1,000 keys", 3_000_000, "--row-by-row", goal=500_000),
-    Workload("JSON lines", "json_lines.py", 4_000_000, counts_every_row, goal=2_000_000),
+    Workload("JSON lines", "json_lines.py", 12_000_000, counts_every_row, goal=2_000_000),
     latency(100_000),
     latency(4_000_000),
     latency(HALF),
