@@ -28,3 +28,12 @@ def epoch_ms(moment: datetime | None) -> int | None:
 def now_ms() -> int:
     """The wall clock."""
     return epoch_ms(timezone.now())
+
+
+def moment(ms: float) -> datetime:
+    """The moment of so many milliseconds.
+
+    >>> moment(1005).microsecond
+    5000
+    """
+    return EPOCH + timedelta(milliseconds=ms)

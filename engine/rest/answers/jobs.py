@@ -242,7 +242,7 @@ class Backpressure:
 
 @dataclass(frozen=True, slots=True)
 class FailureEntry:
-    """One failure of a job."""
+    """One failure of a job, or an echo of one."""
 
     name: str
     sentence: str
@@ -251,13 +251,25 @@ class FailureEntry:
     at_ms: int
     task: str | None
     task_manager_id: str | None
+    domain: str | None = None
+    """user, external or internal; only our engine says."""
+    operator: str | None = None
+    """Whose function it was; only our engine says."""
+    verdict: str | None = None
+    """Why no restart followed; only our engine says, and None when one did."""
+    echoes: tuple[FailureEntry, ...] = ()
+    """What other subtasks said of the same restart."""
 
     @classmethod
     def of(cls, body: JsonObject) -> FailureEntry:
         """Read an entry of `/jobs/:id/exceptions`."""
-        # Flink hides the real cause among the concurrent ones when recovery itself gave up.
-        causes = body.get("concurrentExceptions", ())
-        shown = body if body.get("taskName") or not causes else causes[0]
+        causes = list(body.get("concurrentExceptions", ()))
+        labels = body.get("failureLabels", {})
+        shown = body
+        # Flink hides the real cause among the concurrent ones when recovery itself gave up; our
+        # engine, which always names a domain, never does.
+        if causes and not body.get("taskName") and "domain" not in labels:
+            shown = causes.pop(0)
         name = shown["exceptionName"]
         return cls(
             name=name,
@@ -266,6 +278,10 @@ class FailureEntry:
             at_ms=body["timestamp"],
             task=shown.get("taskName"),
             task_manager_id=shown.get("taskManagerId"),
+            domain=labels.get("domain"),
+            operator=labels.get("operator"),
+            verdict=labels.get("verdict"),
+            echoes=tuple(map(cls.of, causes)),
         )
 
 

@@ -2,7 +2,7 @@
 
     EngineSighting        version, task managers, slots, states of all jobs
      └─ JobSighting       one job: vertices, checkpoints, failures, event time
-         └─ VertexSighting, CheckpointSighting, FailureSighting
+         └─ VertexSighting, CheckpointSighting, FailureSighting, RestoreSighting
 
 Units    rates are rows per second; busy, backpressured and idle are percent of the busiest subtask;
          event times are epoch ms. None is unknown: nothing is made up.
@@ -62,6 +62,24 @@ class FailureSighting:
     name: str
     sentence: str
     task: str
+    trace: str = ""
+    domain: str = ""
+    operator: str = ""
+    task_manager: str = ""
+    verdict: str = ""
+    """Why no restart followed; empty when one did."""
+    echoes: tuple[FailureSighting, ...] = ()
+    """What other subtasks said of the same restart."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreSighting:
+    """The last time that state was restored."""
+
+    checkpoint: int
+    at_ms: int
+    is_savepoint: bool
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +105,7 @@ class JobSighting:
     newest_ms: float | None
     """Newest event time that the sources have read."""
     pending_rows: int | None
+    restored: RestoreSighting | None = None
 
     @property
     def in_rate(self) -> float | None:

@@ -23,6 +23,7 @@ from controlplane.backends.sightings import (
     EngineSighting,
     FailureSighting,
     JobSighting,
+    RestoreSighting,
     VertexSighting,
     total,
 )
@@ -42,7 +43,8 @@ MAX_INT64 = 2**63 - 1
 FLINK_ENDS = (-(2**63), MAX_INT64)
 """Flink's watermarks before the first row and after the last one."""
 
-MAX_FAILURES = 10
+MAX_FAILURES = 20
+"""As many as engines show by themselves."""
 
 
 class EngineWatch:
@@ -241,13 +243,34 @@ def _sighting(
         vertices=tuple(vertices),
         checkpoints=tuple(map(_checkpoint, history)),
         completed=_checkpoint(completed) if completed else None,
-        failures=tuple(
-            FailureSighting(one.at_ms, one.name, one.sentence, one.task or "") for one in failures
-        ),
+        failures=tuple(map(_failure, failures)),
         event_ms=_millis(event_us),
         newest_ms=_newest(progress),
         pending_rows=progress.pending_rows if progress else None,
+        restored=_restore(checkpoints),
     )
+
+
+def _failure(entry: FailureEntry) -> FailureSighting:
+    return FailureSighting(
+        at_ms=entry.at_ms,
+        name=entry.name,
+        sentence=entry.sentence,
+        task=entry.task or "",
+        trace=entry.trace,
+        domain=entry.domain or "",
+        operator=entry.operator or "",
+        task_manager=entry.task_manager_id or "",
+        verdict=entry.verdict or "",
+        echoes=tuple(map(_failure, entry.echoes)),
+    )
+
+
+def _restore(checkpoints: CheckpointList | None) -> RestoreSighting | None:
+    last = checkpoints.restored if checkpoints else None
+    if last is None:
+        return None
+    return RestoreSighting(last.id, last.restored_ms, last.is_savepoint, last.external_path or "")
 
 
 def _checkpoint(entry: CheckpointEntry) -> CheckpointSighting:

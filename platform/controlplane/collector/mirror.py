@@ -21,7 +21,8 @@ from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
 from controlplane.backends.sightings import CheckpointSighting, EngineSighting, JobSighting
 from controlplane.collector import figures
-from controlplane.jobs import lifecycle
+from controlplane.jobs import failures, lifecycle
+from controlplane.jobs.failures import FailureNotes
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, Run, RunState
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
@@ -90,12 +91,13 @@ def note_cluster(
 
 
 def prune(run: Run) -> None:
-    """Drop the oldest automatic checkpoints beyond what is kept."""
+    """Drop the oldest automatic checkpoints and failures beyond what is kept."""
     rows = Checkpoint.objects.filter(run=run, kind=Checkpoint.Kind.CHECKPOINT)
     numbers = rows.order_by("-engine_checkpoint_id").values_list("engine_checkpoint_id", flat=True)
     oldest_kept = numbers[CHECKPOINTS_KEPT - 1 : CHECKPOINTS_KEPT].first()
     if oldest_kept is not None:
         rows.filter(engine_checkpoint_id__lt=oldest_kept).delete()
+    failures.prune(run)
 
 
 @dataclass(slots=True)
@@ -107,11 +109,13 @@ class RunMirror:
     _told: set[str] | None = None
     """Ids of the events in the log; None until Redis could be asked."""
     _loaded: bool = False
+    _failure_notes: FailureNotes = field(default_factory=FailureNotes)
 
     def apply(self, seen: JobSighting) -> Told:
         """Write what is new; return the events that it makes."""
         self._load()
         told = [*self._checkpoints(seen.checkpoints), *self._failures(seen)]
+        self._failure_notes.take_in(self.run, seen.failures, seen.restored)
         self._observe(seen)
         return told
 

@@ -162,3 +162,43 @@ class Run(models.Model):
     def is_terminal(self) -> bool:
         """Whether it has ended for good."""
         return self.state in TERMINAL
+
+
+class RunFailure(models.Model):
+    """Why one attempt of a run ended: mirrored from the engine, so that it outlives the engine."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="failures")
+    at = models.DateTimeField()
+    """By the engine's clock; a run has one root cause at a time."""
+    name = models.CharField(max_length=200)
+    """Type of the error."""
+    sentence = models.TextField()
+    trace = models.TextField(blank=True)
+    domain = models.CharField(max_length=16, blank=True)
+    """user, external or internal; empty when the engine does not say."""
+    operator = models.CharField(max_length=300, blank=True)
+    task = models.CharField(max_length=500, blank=True)
+    """Vertex and subtask; empty when no single one is to blame."""
+    task_manager = models.CharField(max_length=200, blank=True)
+    verdict = models.TextField(blank=True)
+    """Why no restart followed; empty when one did."""
+    echoes = models.JSONField(default=list)
+    """What other subtasks said while they were being ended: `name`, `sentence`, `task`, `at_ms`."""
+    fingerprint = models.CharField(max_length=40)
+    """The same for failures that differ in numbers only."""
+    restarted_at = models.DateTimeField(null=True, blank=True)
+    """When state was restored after it; null when no restore was seen."""
+    restored_checkpoint = models.BigIntegerField(null=True, blank=True)
+    restored_savepoint = models.BooleanField(default=False)
+    """Whether that checkpoint is a savepoint."""
+    restored_path = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "at"], name="one_failure_at_a_time"),
+        ]
+        indexes = [models.Index(fields=["run", "fingerprint", "-at"])]
+
+    def __str__(self) -> str:
+        return f"{self.name} of run {self.run_id} at {self.at:%F %T}"

@@ -150,6 +150,9 @@ async def test_a_job_that_failed_keeps_the_reason_and_loses_its_rates(run, engin
     await run.arefresh_from_db()
     assert run.state == "FAILED"
     assert "the disk is full" in run.failure
+    kept = await run.failures.aget()
+    assert (kept.name, kept.sentence, kept.domain) == ("FunctionError", "the disk is full", "user")
+    assert kept.task == "by day → files (1/1) - execution #0"
     assert value(topics.FLEET)[str(run.job_id)]["in"] is None
 
 

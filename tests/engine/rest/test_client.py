@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from dataclasses import replace
 
 import httpx
 import pytest
 
 from engine.checkpoint.stats import CheckpointStatus
 from engine.elements import Micros
+from engine.errors import Domain
 from engine.rest import calls, running_calls, snapshot_calls
 from engine.rest.app import create_app
 from engine.rest.client import (
@@ -20,7 +22,7 @@ from engine.rest.client import (
     Refused,
     UnexpectedAnswer,
 )
-from engine.rest.model.jobs import JobStatus, TaskStatus
+from engine.rest.model.jobs import Failure, FailureHistory, JobStatus, TaskStatus
 from engine.rest.model.requests import (
     PreflightRequest,
     Program,
@@ -175,6 +177,18 @@ def test_a_failure_is_one_sentence(engine: EngineClient, service: FakeService) -
     assert failure.sentence == "operator 'daily' failed on row 7"
     assert failure.task == "by day → files (1/1) - execution #0"
     assert engine.job_result(job_id).failure == failure.sentence
+
+
+def test_the_cause_is_not_taken_for_one_of_its_echoes(
+    engine: EngineClient, service: FakeService
+) -> None:
+    job_id = start(engine)
+    lost = Failure("WorkerLost", "worker 2 of tm-1 was killed", 7_000, Domain.EXTERNAL)
+    echo = Failure("ChannelClosed", "worker 2 is gone", 7_005, task="daily (1/2) - execution #0")
+    service.histories[job_id] = FailureHistory((replace(lost, concurrent=(echo,)),))
+    (failure,) = engine.job_failures(job_id)
+    assert (failure.sentence, failure.domain) == ("worker 2 of tm-1 was killed", "external")
+    assert [other.sentence for other in failure.echoes] == ["worker 2 is gone"]
 
 
 def test_the_cluster_is_described(engine: EngineClient) -> None:
