@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from controlplane.operations.models import Operation
-from controlplane.replay.models import Replay
-from controlplane.snapshots.models import Savepoint, SavepointSchedule
-from dashboard.urls import urlpatterns
-
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
+from controlplane.snapshots.models import SavepointSchedule
 
 
 def savepoints(job) -> str:
@@ -76,32 +70,3 @@ def test_every_page_carries_the_policy_and_no_frame(running, client, alice):
     assert answer["X-Frame-Options"] == "DENY"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert answer["X-Request-Id"]
-
-
-def of_one_job(job):
-    """Every address that is about one job, its schedule or its replay."""
-    schedule = SavepointSchedule.objects.create(job=job, every_minutes=5, next_run_at=NOW)
-    savepoint = Savepoint.objects.create(job=job, origin="manual", status="completed")
-    version = job.versions.get()
-    replay = Replay.objects.create(number=1, job=job, savepoint=savepoint, version=version)
-    known = {"name": job.name, "schedule_id": schedule.pk, "replay_id": replay.pk}
-    for pattern in urlpatterns:
-        wanted = pattern.pattern.converters
-        if wanted and "token" not in wanted:
-            yield reverse(f"dashboard:{pattern.name}", kwargs={key: known[key] for key in wanted})
-
-
-def test_no_address_of_a_job_exists_for_a_stranger(running, client, mallory):
-    client.force_login(mallory)
-    addresses = list(of_one_job(running))
-
-    assert len(addresses) > 15
-    for address in addresses:
-        found = {client.get(address).status_code, client.post(address).status_code}
-        assert found <= {404, 405}, address
-        assert 404 in found, address
-    savepoint = Savepoint.objects.get().pk
-    wish = {"job": running.name, "savepoint": savepoint, "version": 1, "parallelism": 1}
-    assert client.get("/replays/new/", {"job": running.name}).status_code == 404
-    assert client.post("/replays/new/", wish).status_code == 404
-    assert client.get("/replays/new/preflight/", wish).status_code == 404

@@ -1,0 +1,201 @@
+"""Every address and topic, asked by everybody: `route_table.py` says what they get.
+
+A route that is in no line of the table fails here, and so does one that answers a method without a
+line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from controlplane.access.logins import issue_login
+from controlplane.access.models import Membership, Role
+from controlplane.live.topics import Family, parse
+from controlplane.live.visibility import allowed
+from controlplane.operations.models import Operation
+from controlplane.replay.models import Replay
+from controlplane.snapshots.actions import add_schedule
+from controlplane.snapshots.models import Savepoint
+from people import JOB_FILE
+from route_table import ROUTES, TOPICS, Rule
+
+RANKS = ("everyone", "signed_in", "viewer", "operator", "admin", "platform_admin")
+PEOPLE = ("nobody", "mallory", "bob", "olga", "alice", "root")
+"""Each is let in by the rule at the same place in RANKS, and by those before it."""
+
+
+def routes(resolver: URLResolver | None = None, prefix: str = "/") -> Iterator[str]:
+    """Every address, as it stands in the urls.py files."""
+    for one in (resolver or get_resolver()).url_patterns:
+        route = prefix + str(one.pattern)
+        if isinstance(one, URLPattern):
+            yield route
+        else:
+            yield from routes(one, route)
+
+
+def methods(route: str) -> tuple[str, ...]:
+    """What can be asked there: browsers know two methods, the API all."""
+    api = route.startswith("/api/")
+    return ("GET", "POST", "PUT", "PATCH", "DELETE") if api else ("GET", "POST")
+
+
+def expected(line: str, rule: Rule, person: str) -> str:
+    """What this person gets."""
+    place = PEOPLE.index(person)
+    if rule.needs == "token":
+        return "401"
+    if place >= RANKS.index(rule.needs):
+        return "in"
+    if person == "nobody":
+        return "401" if " /api/" in line else "login"
+    return "404" if person == "mallory" and rule.needs != "platform_admin" else "403"
+
+
+def verdict(answer: HttpResponse, rule: Rule) -> str:
+    """What the answer is in the words of the table; a 403 must name the role that is needed."""
+    role = f"the {rule.needs.replace('_', ' ')} role"
+    match answer.status_code:
+        case 302 if answer["Location"].startswith("/login/?next="):
+            return "login"
+        case 403 if role not in answer.content.decode():
+            return f"403 that does not say “{role}”"
+        case 401 | 403 | 404 | 405 | 500 as status:
+            return str(status)
+        case _:
+            return "in"
+
+
+@dataclass
+class World:
+    """People, and one of each thing that addresses and forms name."""
+
+    people: dict[str, User | None]
+    values: dict[str, object]
+
+    def ask(self, person: str, line: str, rule: Rule, **options: bool) -> HttpResponse:
+        """The answer; what was changed is taken back."""
+        method, route = line.split(" ")
+        client = Client(raise_request_exception=False, **options)
+        if user := self.people[person]:
+            client.force_login(user)
+        data = {name: self._value(text) for name, text in rule.data.items()}
+        with transaction.atomic():
+            answer = getattr(client, method.lower())(self.address(route), data)
+            transaction.set_rollback(True)
+        return answer
+
+    def address(self, route: str) -> str:
+        """The route with the names of what there is."""
+        return re.sub(r"<(?:\w+:)?(\w+)>", self._named, route)
+
+    def _named(self, found: re.Match[str]) -> str:
+        hint = f"no value for {found[0]}: add one to the fixture `world` of test_routes.py"
+        assert found[1] in self.values, hint
+        return str(self.values[found[1]])
+
+    def _value(self, text: str) -> object:
+        if text.startswith("@"):
+            return SimpleUploadedFile(text[1:], JOB_FILE)
+        return text.format(**self.values)
+
+
+@pytest.fixture
+def world(running, team, alice, bob, mallory) -> World:
+    olga = User.objects.create_user("olga")
+    Membership.objects.create(user=olga, team=team, role=Role.OPERATOR)
+    root = User.objects.create_superuser("root")
+    version = running.versions.get()
+    savepoint = Savepoint.objects.create(
+        job=running, version=version, origin="manual", status="completed", location="/nowhere/1"
+    )
+    replay = Replay.objects.create(
+        number=7, job=running, savepoint=savepoint, version=version, status="replaying"
+    )
+    return World(
+        dict(zip(PEOPLE, (None, mallory, bob, olga, alice, root), strict=True)),
+        {
+            "name": running.name,
+            "job": running.name,
+            "job_id": running.pk,
+            "team": team.name,
+            "savepoint": savepoint.pk,
+            "schedule_id": add_schedule(running, alice, 5).pk,
+            "replay_id": replay.pk,
+            "replay_name": replay.name,
+            "operation_id": Operation.objects.get().pk,
+            "token": issue_login(alice, timezone.now()),
+        },
+    )
+
+
+def test_every_address_is_in_the_table():
+    known = {line.split(" ")[1] for line in ROUTES}
+    missing = [
+        f'    "GET {route}": viewer(),' for route in dict.fromkeys(routes()) if route not in known
+    ]
+    assert not missing, (
+        "addresses that nobody checks: add a line for each method that they answer to ROUTES in "
+        "tests/route_table.py, with who may ask and what a valid form sends:\n" + "\n".join(missing)
+    )
+
+
+def test_the_table_names_no_address_that_is_gone():
+    assert {line.split(" ")[1] for line in ROUTES} - set(routes()) == set()
+
+
+def test_an_address_answers_no_method_that_is_not_in_the_table(world):
+    answered = [
+        line
+        for route in dict.fromkeys(routes())
+        for line in (f"{method} {route}" for method in methods(route))
+        if line not in ROUTES and world.ask("root", line, Rule("everyone")).status_code != 405
+    ]
+    assert not answered, (
+        "these are answered and nobody checks who may ask: add a line for each to ROUTES in "
+        "tests/route_table.py, or decorate the view with require_safe or require_POST:\n    "
+        + "\n    ".join(answered)
+    )
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_everybody_gets_what_the_table_says(world, person):
+    wrong = []
+    for line, rule in ROUTES.items():
+        want, got = expected(line, rule, person), verdict(world.ask(person, line, rule), rule)
+        if want != got:
+            wrong.append(f"{line}: {person} should get {want}, and gets {got}")
+    assert not wrong, "\n    ".join(["see tests/route_table.py:", *wrong])
+
+
+def test_a_page_of_another_site_can_change_nothing(world):
+    for line, rule in ROUTES.items():
+        if not line.startswith("GET ") and rule.needs != "token":
+            answer = world.ask("alice", line, rule, enforce_csrf_checks=True)
+            assert answer.status_code == 403, line
+
+
+def test_every_kind_of_topic_is_in_the_table():
+    missing = [f"Family.{one.name}" for one in Family if one not in TOPICS]
+    assert not missing, f"add a line for each to TOPICS in tests/route_table.py: {missing}"
+
+
+def test_a_topic_is_heard_by_whom_the_table_says(world):
+    for family, (pattern, rule) in TOPICS.items():
+        topic = parse(pattern.format(**world.values))
+        assert topic is not None, pattern
+        assert topic.family is family
+        for person, user in world.people.items():
+            heard = topic.name in allowed(user or AnonymousUser(), [topic])
+            assert heard == (expected("", rule, person) == "in"), (topic.name, person)

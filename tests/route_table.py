@@ -1,0 +1,118 @@
+"""Every address and topic of the platform, and who gets what there.
+
+"POST /jobs/<str:name>/stop/": operator(how="stop", typed="{job}"),
+ method  route as in urls.py   who may  what is sent: a form, or the query of a GET
+
+rule            anonymous  stranger  viewer  operator  admin  superuser
+everyone()          in        in       in       in      in       in
+signed_in()       login       in       in       in      in       in
+viewer()          login      404       in       in      in       in
+operator()        login      404      403       in      in       in
+admin()           login      404      403      403      in       in
+superuser()       login      403      403      403     403       in
+token()             401      401      401      401     401      401
+
+in      any answer but the others, a 405 and a fault: what is sent may still be refused (409)
+login   sent to the login page; below /api/ a 401
+403     its sentence names the role that is needed
+{job}   a value of the fixture `world` in `controlplane/access/test_routes.py`
+@x.py   a job file of that name
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from controlplane.live.topics import Family
+
+Needs = Literal["everyone", "signed_in", "viewer", "operator", "admin", "platform_admin", "token"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Who is let in, and what is sent to find out."""
+
+    needs: Needs
+    data: dict[str, str] = field(default_factory=dict)
+
+
+def everyone(**data: str) -> Rule:
+    return Rule("everyone", data)
+
+
+def signed_in(**data: str) -> Rule:
+    return Rule("signed_in", data)
+
+
+def viewer(**data: str) -> Rule:
+    return Rule("viewer", data)
+
+
+def operator(**data: str) -> Rule:
+    return Rule("operator", data)
+
+
+def admin(**data: str) -> Rule:
+    return Rule("admin", data)
+
+
+def platform_admin(**data: str) -> Rule:
+    return Rule("platform_admin", data)
+
+
+def token(**data: str) -> Rule:
+    return Rule("token", data)
+
+
+ROUTES: dict[str, Rule] = {
+    # signing in
+    "GET /": everyone(),
+    "POST /": everyone(),
+    "GET /login/": everyone(),
+    "POST /login/": everyone(username="nobody", password="wrong"),
+    "GET /login/once/<str:token>/": everyone(),
+    "POST /logout/": everyone(),
+    # jobs
+    "GET /jobs/": signed_in(),
+    "POST /jobs/deploy/": operator(name="other", team="{team}", file="@other.py", parallelism="1"),
+    "GET /jobs/<str:name>/": viewer(),
+    "POST /jobs/<str:name>/start/": operator(version="1"),
+    "POST /jobs/<str:name>/stop/": operator(how="stop", typed="{job}"),
+    "POST /jobs/<str:name>/control/": operator(key="a", value="2"),
+    "GET /jobs/<str:name>/history.json": viewer(),
+    "GET /jobs/<str:name>/output.json": viewer(),
+    # versions
+    "GET /jobs/<str:name>/versions/": viewer(),
+    "POST /jobs/<str:name>/versions/upload/": operator(file="@flights.py"),
+    # checkpoints, savepoints, schedules
+    "GET /jobs/<str:name>/checkpoints/": viewer(),
+    "GET /jobs/<str:name>/savepoints/": viewer(),
+    "POST /jobs/<str:name>/savepoints/take/": operator(),
+    "POST /jobs/<str:name>/savepoints/import/": operator(path="/nowhere"),
+    "POST /jobs/<str:name>/schedules/": operator(every_minutes="5"),
+    "POST /schedules/<int:schedule_id>/remove/": operator(),
+    # replays
+    "GET /jobs/<str:name>/replays/": viewer(),
+    "GET /replays/": signed_in(),
+    "GET /replays/new/": viewer(job="{job}"),
+    "POST /replays/new/": operator(savepoint="{savepoint}", version="1", parallelism="1"),
+    "GET /replays/new/preflight/": operator(savepoint="{savepoint}", version="1", parallelism="1"),
+    "GET /replays/<int:replay_id>/": viewer(),
+    "POST /replays/<int:replay_id>/abandon/": operator(typed="{replay_name}"),
+    # clusters
+    "GET /cluster/": signed_in(),
+    # the series store
+    "GET /api/v2/ping": everyone(),
+    "POST /api/v2/write": token(),
+}
+
+TOPICS: dict[Family, tuple[str, Rule]] = {
+    Family.FLEET: ("fleet", signed_in()),
+    Family.JOB: ("job.{job_id}", viewer()),
+    Family.JOB_OPS: ("job.{job_id}.ops", viewer()),
+    Family.JOB_CHECKPOINTS: ("job.{job_id}.ckpt", viewer()),
+    Family.JOB_EVENTS: ("job.{job_id}.events", viewer()),
+    Family.OPERATION: ("op.{operation_id}", viewer()),
+    Family.REPLAY: ("replay.{replay_id}", viewer()),
+}
