@@ -77,6 +77,11 @@ class Operator(ABC):
     """Whether it runs compiled loops over rows: workers load them first, see `engine.kernels`."""
 
     @property
+    def allowed_lateness(self) -> Micros:
+        """How far a watermark may be past the event time of a result that is still corrected."""
+        return Micros(0)
+
+    @property
     def states(self) -> Sequence[StateDescriptor]:
         """Every state it keeps; none for a stateless one. Known when the graph is built."""
         return ()

@@ -1,5 +1,6 @@
 """The sink operator: rows to a connector's writer, and its commits in two phases.
 
+    rows           those of the span of event time that the job writes go to the writer
     barrier N      prepare(N) --> committable, kept as pending
     snapshot N     holds every committable that is still pending, also those of aborted checkpoints
     N complete     commit every committable prepared up to N, in order
@@ -16,6 +17,7 @@ from typing import ClassVar
 import polars as pl
 
 from engine.connectors.contract import Json, Sink, SinkContext
+from engine.operators.span import Span
 
 
 class SinkOperator:
@@ -26,18 +28,23 @@ class SinkOperator:
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
+        self.span = Span()
+        """What of the rows is written."""
 
     def describe(self) -> Mapping[str, str]:
         """Where the rows go, for people."""
-        return self.sink.describe()
+        return {**self.sink.describe(), **self.span.describe()}
 
 
 class SinkRun:
     """The sink of one subtask while it runs. Owned by one thread."""
 
-    def __init__(self, sink: Sink, context: SinkContext, restored: Sequence[Json]) -> None:
+    def __init__(
+        self, operator: SinkOperator, context: SinkContext, restored: Sequence[Json]
+    ) -> None:
         """Open the writer; subtask 0 settles what a restored snapshot and earlier attempts left."""
-        self._writer = sink.open(context)
+        self._writer = operator.sink.open(context)
+        self._span = operator.span
         self._pending: list[tuple[int, Json]] = []
         if context.subtask == 0:
             self._writer.recover(restored)
@@ -49,7 +56,9 @@ class SinkRun:
 
     def write(self, frame: pl.DataFrame) -> None:
         """Take rows."""
-        self._writer.write(frame)
+        rows = self._span.part(frame)
+        if rows.height:
+            self._writer.write(rows)
 
     def prepare(self, checkpoint_id: int) -> None:
         """Stage all rows so far."""

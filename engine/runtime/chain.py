@@ -337,7 +337,7 @@ def _link(
             )
             return Link(chained, context, run)
         case SinkOperator():
-            return Link(chained, context, SinkRun(operator.sink, _who(spec), start.committables))
+            return Link(chained, context, SinkRun(operator, _who(spec), start.committables))
         case _:
             return Link(chained, context, operator)
 

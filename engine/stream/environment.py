@@ -8,18 +8,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 import polars as pl
 
 from engine.connectors.contract import Sink, Source
-from engine.elements import EVENT_TIME, RESERVED_COLUMNS
+from engine.connectors.discard import DiscardSink
+from engine.elements import EVENT_TIME, MAX_TIME, RESERVED_COLUMNS
 from engine.errors import GraphError
 from engine.graph.builder import build
 from engine.graph.explain import explain
 from engine.graph.jobgraph import AnyOperator, JobGraph
 from engine.graph.logical import Chaining, Input, LogicalGraph, Node
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, MAX_MAX_PARALLELISM
+from engine.operators.contract import Operator
+from engine.operators.expressions import Schema
 from engine.operators.sink import SinkOperator
 from engine.operators.sources.source import SourceOperator
 from engine.state.backends import StateSettings, backend_kind
@@ -75,7 +79,8 @@ class Environment:
         self._interval = interval_of(checkpoint_interval)
         folder, budget = recording.rocksdb_folder(), recording.state_budget(state_memory)
         self._state = StateSettings(backend_kind(state_backend), folder, budget)
-        self._shadow = recording.shadow()
+        self._shadow, self._discards = recording.shadow(), recording.discards()
+        self._span = recording.span()
         self._graph = LogicalGraph(name, max_parallelism)
 
     def source(
@@ -106,6 +111,8 @@ class Environment:
 
     def graph(self) -> JobGraph:
         """The job graph as it is now. Raises GraphError."""
+        if not self._span.is_everything:
+            self._limit()
         return build(self._graph, self._interval, self._state)
 
     def explain(self) -> str:
@@ -149,6 +156,25 @@ class Environment:
         """Put one source in the place of a source and steps behind it. Raises GraphError."""
         return self._graph.replace(nodes, operator)
 
-    def sink_operator(self, sink: Sink) -> SinkOperator:
-        """The operator of a sink: beside its target when the job is a replay."""
+    def sink_operator(self, sink: Sink, schema: Schema) -> SinkOperator:
+        """The operator of a sink: beside its target when the job is a replay. Raises GraphError."""
+        if not self._span.is_everything and EVENT_TIME not in schema:
+            msg = (
+                f"sink {sink.describe()} has rows without event time: the job writes only "
+                f"{self._span.describe()}; give the stream watermarks, or the job no such setting"
+            )
+            raise GraphError(msg)
+        if self._discards:
+            sink = DiscardSink(sink)
         return SinkOperator(sink if self._shadow is None else sink.shadow(self._shadow))
+
+    def _limit(self) -> None:
+        """Have sinks write what the span has, and sources read until it is complete."""
+        operators = [node.operator for node in self._graph.nodes]
+        late = sum(one.allowed_lateness for one in operators if isinstance(one, Operator))
+        span = replace(self._span, lateness=late)
+        for operator in operators:
+            if isinstance(operator, SinkOperator):
+                operator.span = span
+            elif isinstance(operator, SourceOperator) and span.until != MAX_TIME:
+                operator.until = span.end_of_input()

@@ -2,6 +2,8 @@
 
 Shapes   settings are text by key, as they are submitted. Known keys: `parallelism.default`,
          `execution.checkpointing.interval`, `pipeline.max-parallelism`, `headwater.sinks.shadow`,
+         `headwater.sinks.discard` (true: nothing is written), `headwater.event-time.from` and
+         `.until` (moments: what is written, and where sources end),
          `state.backend` (memory | rocksdb), `state.backend.rocksdb.localdir`, and
          `state.backend.rocksdb.memory.` (per-operator | write-buffer-ratio | block-cache-ratio).
          A job file that nobody submits, `python job.py`, takes them from the environment:
@@ -20,6 +22,7 @@ from engine.durations import parse_duration
 from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.graph.jobgraph import JobGraph
+from engine.operators.span import Span, span_of
 from engine.state.budget import Budget, budget_of
 from engine.stream.setting_names import check_setting_names
 
@@ -27,6 +30,9 @@ PARALLELISM = "parallelism.default"
 CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 MAX_PARALLELISM = "pipeline.max-parallelism"
 SHADOW = "headwater.sinks.shadow"
+DISCARD = "headwater.sinks.discard"
+WRITTEN_FROM = "headwater.event-time.from"
+WRITTEN_UNTIL = "headwater.event-time.until"
 STATE_BACKEND = "state.backend"
 ROCKSDB_FOLDER = "state.backend.rocksdb.localdir"
 
@@ -71,6 +77,19 @@ class Recording:
     def shadow(self) -> str | None:
         """The name beside whose targets all sinks shall write."""
         return self.settings.get(SHADOW) or None
+
+    def discards(self) -> bool:
+        """Whether sinks shall write nothing. Raises ConfigError."""
+        given = self.settings.get(DISCARD, "false").strip().lower()
+        if given not in ("true", "false"):
+            msg = f"setting {DISCARD} must be true or false: got {self.settings[DISCARD]!r}"
+            raise ConfigError(msg)
+        return given == "true"
+
+    def span(self) -> Span:
+        """The event times that sinks shall write; sources end with it. Raises ConfigError."""
+        since, until = (self.settings.get(key) or None for key in (WRITTEN_FROM, WRITTEN_UNTIL))
+        return span_of(since, until, (WRITTEN_FROM, WRITTEN_UNTIL))
 
     def _number(self, key: str) -> int | None:
         value = self.settings.get(key)

@@ -301,7 +301,7 @@ class Stream(RecordSteps, Placement):
             msg = f"sink needs a connector: got {sink!r}; pass e.g. PrintSink()"
             raise GraphError(msg)
         sink.check(self.schema)
-        end = self._then(self.env.sink_operator(sink), {}, (uid, name, parallelism))
+        end = self._then(self.env.sink_operator(sink, self.schema), {}, (uid, name, parallelism))
         if not chained:
             end.disable_chaining()
         return self

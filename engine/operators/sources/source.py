@@ -14,6 +14,7 @@ Guarantee  position, watermark, idleness and end of each split are in every snap
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import ClassVar
 
 import polars as pl
@@ -30,9 +31,11 @@ from engine.elements import (
     Watermark,
 )
 from engine.operators.sources.drift import Drift
+from engine.operators.sources.last_rows import LastRows
 from engine.operators.sources.read_limit import ReadLimit
 from engine.operators.sources.source_splits import OpenSplit, SplitState
 from engine.operators.sources.source_steps import SteppedSource
+from engine.operators.span import moment_text
 from engine.watermarks import SplitWatermarks, WatermarkStrategy
 
 __all__ = ["SourceOperator", "SourceRun", "SplitState", "assigned"]
@@ -57,6 +60,8 @@ class SourceOperator:
     def __init__(self, source: Source, watermarks: WatermarkStrategy | None = None) -> None:
         self.source = source
         self.watermarks = watermarks
+        self.until: Micros | None = None
+        """Where its splits end: with the row that takes their watermark there. None: nowhere."""
 
     def describe(self) -> Mapping[str, str]:
         """Short facts for people."""
@@ -67,6 +72,8 @@ class SourceOperator:
             facts["watermarks"] = str(self.watermarks)
             alignment = self.watermarks.alignment
             facts["alignment"] = "none" if alignment is None else str(alignment)
+        if self.until is not None:
+            facts["until"] = moment_text(self.until)
         return facts
 
 
@@ -77,6 +84,12 @@ def assigned(ids: Iterable[str], subtask: int, parallelism: int) -> tuple[str, .
     (('a', 'c'), ('b',))
     """
     return tuple(sorted(set(ids))[subtask::parallelism])
+
+
+def _last_rows(operator: SourceOperator) -> LastRows | None:
+    if operator.until is None or operator.watermarks is None:
+        return None
+    return LastRows(operator.source, operator.watermarks, operator.until)
 
 
 class SourceRun:
@@ -97,6 +110,7 @@ class SourceRun:
         """
         self._bounded = operator.source.bounded
         self._strategy = operator.watermarks
+        self._last_rows = _last_rows(operator)
         # A split that the source no longer lists stays: the snapshot's promise outlives a setting.
         ids = {*operator.source.splits(), *restored}
         self._splits = [
@@ -105,7 +119,7 @@ class SourceRun:
         ]
         self._readers = min(len(ids), parallelism)
         """Subtasks of the operator that have splits."""
-        self._reading = [split for split in self._splits if not split.finished]
+        self._reading = [split for split in self._splits if not self._is_over(split)]
         self.watermark = MIN_TIME
         """What was last sent since this attempt began."""
         self.ended = False
@@ -253,11 +267,12 @@ class SourceRun:
 
     def _poll_split(self, split: OpenSplit, max_rows: int, now: Micros) -> Batch | None:
         assert split.reader is not None
+        before = None if self._last_rows is None else deepcopy(split.state)
         polled: Polled = split.reader.poll(max_rows, now)
         split.pending_rows = polled.pending_rows
         self.skipped += polled.skipped
         self._limit.spend(polled.read)
-        frame = polled.frame
+        frame, finished = polled.frame, polled.finished
         batch = None
         if frame is not None and frame.height:
             self.queued = split.queued(now, polled.ready_at)
@@ -265,7 +280,10 @@ class SourceRun:
             split.again_at = MIN_TIME
             if polled.retry_at is not None and polled.retry_at > now:
                 split.again_at = Micros(max(polled.retry_at, now + SHORTEST_PAUSE))
-            batch = Batch(self._stamp(split, frame))
+            stamped = self._stamp(split, frame)
+            if before is not None and self._is_over(split):
+                stamped, finished = self._cut(split, before, polled.read, now)
+            batch = Batch(stamped)
         else:
             wished = polled.retry_at if polled.retry_at is not None else now + RETRY_AFTER
             split.again_at = Micros(max(wished, now + SHORTEST_PAUSE))
@@ -276,10 +294,22 @@ class SourceRun:
                 silent_since = split.silent_since + split.withheld - self._limit.withheld
                 split.silent_since = Micros(silent_since)
         split.asked_at, split.withheld = now, self._limit.withheld
-        if polled.finished:
+        if finished:
             split.finish()
+        if self._is_over(split):
             self._reading.remove(split)
         return batch
+
+    def _is_over(self, split: OpenSplit) -> bool:
+        """Whether nothing more of it is read."""
+        return split.finished or (self._last_rows is not None and self._last_rows.has(split))
+
+    def _cut(
+        self, split: OpenSplit, before: SplitState, records: int, now: Micros
+    ) -> tuple[pl.DataFrame, bool]:
+        """The part of a split's last batch that is read; whether the split has no more."""
+        assert self._last_rows is not None
+        return self._last_rows.read(split, before, records, now)
 
     def _stamp(self, split: OpenSplit, frame: pl.DataFrame) -> pl.DataFrame:
         if split.watermarks is None:
@@ -297,7 +327,7 @@ class SourceRun:
     def _time(self, now: Micros) -> Sequence[Element]:
         """What is to be said about event time after a poll."""
         reading = self._reading
-        if not reading and (self._bounded or self._splits):
+        if not reading and (self._bounded or self._splits or self._last_rows is not None):
             self.ended, self.watermark = True, MAX_TIME
             return [Watermark(MAX_TIME), EndOfInput()]
         self._mark_idle(reading, now)

@@ -69,6 +69,11 @@ class SlicedAggregate(Operator):
         )
 
     @property
+    def allowed_lateness(self) -> Micros:
+        """How long after its end a window may still be corrected."""
+        return self.horizons.allowed
+
+    @property
     def states(self) -> Sequence[StateDescriptor]:
         """The partials per slice; and those that some result of their slice leaves out."""
         return (self._slices, self._stragglers)

@@ -107,6 +107,11 @@ class WindowRows(Operator):
         )
 
     @property
+    def allowed_lateness(self) -> Micros:
+        """How long after its end a window may still be corrected."""
+        return self._setup.allowed
+
+    @property
     def states(self) -> Sequence[StateDescriptor]:
         """Waiting rows, what windows hold, states and timers of the trigger, open sessions."""
         setup = self._setup
