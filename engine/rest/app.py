@@ -35,6 +35,7 @@ from engine.rest.routes import (
     running,
     snapshots,
     vertices,
+    watching,
 )
 from engine.rest.service import EngineService
 
@@ -50,6 +51,7 @@ TOPICS = (
     metrics,
     resources,
     snapshots,
+    watching,
 )
 
 

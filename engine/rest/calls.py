@@ -37,6 +37,7 @@ from engine.rest.answers.jobs import (
     SubtaskSummary,
 )
 from engine.rest.answers.snapshots import PreflightReport, Progress, SavepointSummary
+from engine.rest.answers.watching import metric_figures, metric_values
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import (
     PreflightRequest,
@@ -92,12 +93,12 @@ def task_managers() -> Call[list[TaskManager]]:
 def task_manager_metrics(manager_id: str, names: Sequence[str]) -> Call[dict[str, str]]:
     """Metrics of one task manager; unknown names are left out."""
     path = f"/taskmanagers/{quote(manager_id, safe=':')}/metrics"
-    return Call("GET", path, _values, {"get": ",".join(names)})
+    return Call("GET", path, metric_values, {"get": ",".join(names)})
 
 
 def job_manager_metrics(names: Sequence[str]) -> Call[dict[str, str]]:
     """Metrics of the job manager; unknown names are left out."""
-    return Call("GET", "/jobmanager/metrics", _values, {"get": ",".join(names)})
+    return Call("GET", "/jobmanager/metrics", metric_values, {"get": ",".join(names)})
 
 
 def local_task_managers() -> Call[LocalTaskManagers]:
@@ -155,7 +156,7 @@ def job_failures(job_id: str, at_most: int = 10) -> Call[list[FailureEntry]]:
 
 def job_metrics(job_id: str, names: Sequence[str]) -> Call[dict[str, str]]:
     """Metrics of a job; unknown names are left out."""
-    return Call("GET", _job(job_id, "metrics"), _values, {"get": ",".join(names)})
+    return Call("GET", _job(job_id, "metrics"), metric_values, {"get": ",".join(names)})
 
 
 def job_settings(job_id: str) -> Call[dict[str, object]]:
@@ -184,7 +185,9 @@ def subtasks(job_id: str, vertex_id: str) -> Call[list[SubtaskSummary]]:
 
 def vertex_metrics(job_id: str, vertex_id: str, names: Sequence[str]) -> Call[dict[str, str]]:
     """Metrics of a vertex as `<subtask>.<metric>`; without names, nothing."""
-    return Call("GET", _vertex(job_id, vertex_id, "metrics"), _values, {"get": ",".join(names)})
+    return Call(
+        "GET", _vertex(job_id, vertex_id, "metrics"), metric_values, {"get": ",".join(names)}
+    )
 
 
 def subtask_metrics(
@@ -192,7 +195,7 @@ def subtask_metrics(
 ) -> Call[dict[str, dict[str, float]]]:
     """Metrics of a vertex aggregated over its subtasks: name to min, max, avg, sum, skew."""
     path = _vertex(job_id, vertex_id, "subtasks/metrics")
-    return Call("GET", path, _aggregates, {"get": ",".join(names)})
+    return Call("GET", path, metric_figures, {"get": ",".join(names)})
 
 
 def watermarks(job_id: str, vertex_id: str) -> Call[dict[int, int]]:
@@ -366,17 +369,6 @@ def _allowance(allowed: bool | frozenset[str]) -> dict[str, object]:
 
 def _nothing(_body: object) -> None:
     return None
-
-
-def _values(body: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {metric["id"]: metric["value"] for metric in body if "value" in metric}
-
-
-def _aggregates(body: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    return {
-        metric["id"]: {name: float(value) for name, value in metric.items() if name != "id"}
-        for metric in body
-    }
 
 
 def _watermarks(body: Sequence[Mapping[str, str]]) -> dict[int, int]:

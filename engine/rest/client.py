@@ -104,6 +104,7 @@ class Methods:
     job_metrics = Method(calls.job_metrics)
     job_settings = Method(calls.job_settings)
     progress = Method(calls.progress)
+    watch = Method(running_calls.watch)
     statistics = Method(running_calls.statistics)
     rescale = Method(running_calls.rescale)
     rescale_status = Method(running_calls.rescale_status)

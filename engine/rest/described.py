@@ -24,12 +24,14 @@ from engine.rest.routes import (
     running,
     snapshots,
     vertices,
+    watching,
 )
 from engine.rest.schema import additions as add
 from engine.rest.schema import checkpoints as cp
 from engine.rest.schema import cluster as cl
 from engine.rest.schema import jobs as jo
 from engine.rest.schema import vertices as ve
+from engine.rest.schema import watching as wa
 
 Endpoint = Callable[..., Any]
 
@@ -114,6 +116,9 @@ DESCRIBED: Mapping[Endpoint, Described] = {
     headwater.capabilities: Described(add.Capabilities),
     headwater.progress: Described(add.Progress),
     headwater.plan: Described(add.EnginePlanAnswer),
+    watching.watch: Described(
+        wa.WatchedJobs, query={"jobs": str, "get": str, "maxExceptions": int}
+    ),
     running.statistics: Described(add.Statistics, query={"window": int, "step": int}),
     running.read_limits: Described(add.ReadLimits),
     running.limit_reading: Described(add.ReadLimits, add.ReadLimitBody),

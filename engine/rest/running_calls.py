@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from engine.rest.answers.checkpoints import OperationStatus, trigger_id_of
 from engine.rest.answers.statistics import ReadLimit, Statistics
+from engine.rest.answers.watching import WatchedJob, watched_jobs
 from engine.rest.calls import Call
 from engine.rest.model.requests import RescaleRequest
 from engine.rest.model.states import StateQuery, StateValue
 
 _JOBS = "/headwater/jobs"
+
+
+def watch(
+    job_ids: Iterable[str], metrics: Iterable[str], failures: int = 10
+) -> Call[list[WatchedJob]]:
+    """All that can be watched of these jobs; those that are not known (any more) are left out."""
+    query = {
+        "jobs": ",".join(job_ids),
+        "get": ",".join(metrics),
+        "maxExceptions": str(failures),
+    }
+    return Call("GET", "/headwater/watch", watched_jobs, query)
 
 
 def statistics(job_id: str, window_s: int = 300, step_s: int = 1) -> Call[Statistics]:

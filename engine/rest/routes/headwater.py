@@ -24,6 +24,7 @@ FEATURES = (
     "live-state",
     "openapi",
     "local-task-managers",
+    "watch",
 )
 
 
