@@ -1,6 +1,8 @@
 """Watching an engine: everything the collector wants to know of it, asked at once and awaited.
 
     EngineWatch.look(ids) ─▶ EngineSighting of sightings.py
+        our engine       two requests and one for all jobs
+        Apache Flink     two requests and what flink_looks.py says is worth asking again
 
 Errors   backends.errors: EngineAway when nobody answers; a job that vanishes while it is looked at
          is left out.
@@ -9,50 +11,45 @@ Errors   backends.errors: EngineAway when nobody answers; a job that vanishes wh
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import httpx
 
 from controlplane.backends.errors import EngineAway
-from controlplane.backends.plans import plan_json
-from controlplane.backends.sightings import (
-    CheckpointSighting,
-    EngineSighting,
-    FailureSighting,
-    JobSighting,
-    RestoreSighting,
-    VertexSighting,
-    total,
+from controlplane.backends.flink_looks import FlinkLooks
+from controlplane.backends.seeing import (
+    JOB_METRICS,
+    MAX_FAILURES,
+    METRICS,
+    Graph,
+    sighting_of,
+    vertex_sighting,
 )
+from controlplane.backends.sightings import EngineSighting, JobSighting
 from controlplane.backends.tokens import token_for
-from engine.rest.answers.checkpoints import CheckpointEntry, CheckpointList
-from engine.rest.answers.jobs import FailureEntry, JobDetail, JobPlan, VertexSummary
-from engine.rest.answers.snapshots import Progress
+from engine.rest.answers.jobs import JobDetail
+from engine.rest.answers.watching import WatchedJob
 from engine.rest.client import AsyncEngineClient, ClientError, NotFound
-from engine.rest.model.jobs import JobStatus, TaskStatus
-
-T = TypeVar("T")
 
 TIMEOUT_S = 3.0
 """An engine that takes longer is shown as away: figures are asked for every second."""
-
-MAX_INT64 = 2**63 - 1
-FLINK_ENDS = (-(2**63), MAX_INT64)
-"""Flink's watermarks before the first row and after the last one."""
-
-MAX_FAILURES = 20
-"""As many as engines show by themselves."""
 
 
 class EngineWatch:
     """Asks one engine; belongs to one event loop."""
 
-    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        transport: httpx.AsyncBaseTransport | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
         self._client = AsyncEngineClient(url, token_for(url), TIMEOUT_S, transport)
-        self._graphs: dict[str, _Graph] = {}
+        self._clock = clock
+        self._graphs: dict[str, Graph] = {}
+        self._flink: FlinkLooks | None = None
+        self._version = ""
 
     async def close(self) -> None:
         """Close the connections."""
@@ -64,8 +61,9 @@ class EngineWatch:
             overview, jobs = await asyncio.gather(self._client.overview(), self._client.jobs())
             states = {job.id: job.state.value for job in jobs}
             wanted = [job_id for job_id in job_ids if job_id in states]
-            self._graphs = {key: one for key, one in self._graphs.items() if key in states}
-            seen = await asyncio.gather(*(self._job(job_id) for job_id in wanted))
+            if overview.version != self._version:  # another engine answers: ask it anew
+                self._flink, self._version = None, overview.version
+            seen = await self._jobs(wanted, states)
         except ClientError as error:
             raise EngineAway(str(error)) from error
         return EngineSighting(
@@ -74,240 +72,49 @@ class EngineWatch:
             slots=overview.slots_total,
             slots_free=overview.slots_available,
             states=states,
-            jobs={job.id: job for job in seen if job is not None},
+            jobs={job.id: job for job in seen},
         )
 
     async def capabilities(self) -> Mapping[str, Any]:
         """What the engine says it can do beyond Flink's routes. Raises EngineAway."""
         try:
-            found = await self._known(self._client.capabilities())
+            found = await self._client.capabilities()
+        except NotFound:
+            return {"engine": "flink", "features": []}
         except ClientError as error:
             raise EngineAway(str(error)) from error
-        if found is None:
-            return {"engine": "flink", "features": []}
         return {"engine": found.engine, "features": sorted(found.features)}
 
-    async def _job(self, job_id: str) -> JobSighting | None:
-        detail, checkpoints, progress, failures, numbers = await asyncio.gather(
-            self._known(self._client.job(job_id)),
-            self._known(self._client.checkpoints(job_id)),
-            self._known(self._client.progress(job_id)),
-            self._known(self._client.job_failures(job_id, MAX_FAILURES)),
-            self._known(self._client.job_metrics(job_id, ["numRestarts", "uptime"])),
-        )
-        if detail is None:
-            return None
-        graph = await self._graph(detail)
-        vertices = await asyncio.gather(
-            *(self._vertex(job_id, vertex, graph) for vertex in detail.vertices)
-        )
-        return _sighting(detail, vertices, checkpoints, progress, failures or [], numbers or {})
+    async def _jobs(self, wanted: list[str], states: Mapping[str, str]) -> Sequence[JobSighting]:
+        if not wanted:
+            return []
+        if self._flink is None:
+            try:
+                return await self._all_at_once(wanted)
+            except NotFound:  # no such route: it is a Flink cluster
+                self._flink = FlinkLooks(self._client, self._clock)
+        return await self._flink.look(wanted, states)
 
-    async def _vertex(self, job_id: str, vertex: VertexSummary, graph: _Graph) -> VertexSighting:
-        names = graph.metrics_of(vertex.id)
-        found = await self._known(self._client.subtask_metrics(job_id, vertex.id, names))
-        return _vertex_sighting(vertex, found or {}, graph)
+    async def _all_at_once(self, wanted: list[str]) -> Sequence[JobSighting]:
+        self._graphs = {key: one for key, one in self._graphs.items() if key in wanted}
+        names = {name.rpartition(".")[2]: None for name in (*METRICS, *JOB_METRICS)}
+        seen = await self._client.watch(wanted, names, MAX_FAILURES)
+        return [_watched(one, await self._graph(one.job)) for one in seen]
 
-    async def _graph(self, detail: JobDetail) -> _Graph:
-        """What each operator is; a Flink cluster only says how vertices are connected."""
+    async def _graph(self, detail: JobDetail) -> Graph:
+        """What each operator is; asked once."""
         if detail.id not in self._graphs:
-            plan = await self._known(self._client.engine_plan(detail.id))
-            self._graphs[detail.id] = _Graph.of(detail.plan, plan)
+            try:
+                plan: Mapping[str, Any] | None = await self._client.engine_plan(detail.id)
+            except NotFound:  # it has vanished meanwhile
+                plan = None
+            self._graphs[detail.id] = Graph.of(detail.plan, plan)
         return self._graphs[detail.id]
 
-    async def _known(self, answer: Awaitable[T]) -> T | None:
-        """None where the engine knows no such thing: a job that is gone, a route of ours."""
-        try:
-            return await answer
-        except NotFound:
-            return None
 
-
-@dataclass(frozen=True, slots=True)
-class _Graph:
-    """Which operators read from outside and which write to it, by vertex."""
-
-    sources: Mapping[str, tuple[str, ...]]
-    sinks: Mapping[str, tuple[str, ...]]
-
-    @classmethod
-    def of(cls, plan: JobPlan, engine_plan: Mapping[str, Any] | None) -> _Graph:
-        """From the engine's own plan, or from the shape of Flink's."""
-        if engine_plan is not None:
-            return cls(_by_kind(engine_plan, "source"), _by_kind(engine_plan, "sink"))
-        feeding = {edge.source for node in plan.nodes for edge in node.inputs}
-        return cls(
-            {node.id: () for node in plan.nodes if not node.inputs},
-            {node.id: () for node in plan.nodes if node.id not in feeding},
-        )
-
-    def metrics_of(self, vertex_id: str) -> list[str]:
-        """Names to ask for."""
-        read = [f"{name}.numRecordsOutPerSecond" for name in self.sources.get(vertex_id, ())]
-        written = [f"{name}.numRecordsInPerSecond" for name in self.sinks.get(vertex_id, ())]
-        return [*_METRICS, *read, *written]
-
-
-_METRICS = (
-    "numRecordsInPerSecond",
-    "numRecordsOutPerSecond",
-    "busyTimeMsPerSecond",
-    "backPressuredTimeMsPerSecond",
-    "idleTimeMsPerSecond",
-    "currentInputWatermark",
-    "currentOutputWatermark",
-)
-
-Metrics = Mapping[str, Mapping[str, float]]
-
-
-def _by_kind(plan: Mapping[str, Any], kind: str) -> dict[str, tuple[str, ...]]:
-    found = {
-        vertex["id"]: tuple(
-            operator["name"] for operator in vertex["operators"] if operator["kind"] == kind
-        )
-        for vertex in plan["vertices"]
-    }
-    return {vertex: names for vertex, names in found.items() if names}
-
-
-def _vertex_sighting(vertex: VertexSummary, metrics: Metrics, graph: _Graph) -> VertexSighting:
-    read, written = graph.sources.get(vertex.id), graph.sinks.get(vertex.id)
-    out = _figure(metrics, "numRecordsOutPerSecond", "sum")
-    # A source's vertex receives nothing, a sink's sends nothing: there the operator itself counts.
-    in_rate = _figure(metrics, "numRecordsInPerSecond", "sum")
-    if read is not None:
-        in_rate = _operators(metrics, read, "numRecordsOutPerSecond") if read else out
-    if written is not None and not out:
-        inside = _operators(metrics, written, "numRecordsInPerSecond")
-        out = inside if written else _figure(metrics, "numRecordsInPerSecond", "sum")
-    return VertexSighting(
-        id=vertex.id,
-        state=vertex.status.value,
-        parallelism=vertex.parallelism,
-        running=vertex.tasks.get(TaskStatus.RUNNING.value, 0),
-        in_rate=in_rate,
-        out_rate=out,
-        busy=_percent(metrics, "busyTimeMsPerSecond", "max"),
-        backpressured=_percent(metrics, "backPressuredTimeMsPerSecond", "max"),
-        idle=_percent(metrics, "idleTimeMsPerSecond", "min"),
-        watermark_ms=_watermark(metrics, source=read is not None),
-        is_source=read is not None,
-        is_sink=written is not None,
-    )
-
-
-def _operators(metrics: Metrics, names: Sequence[str], figure: str) -> float | None:
-    return total(_figure(metrics, f"{name}.{figure}", "sum") for name in names)
-
-
-def _figure(metrics: Metrics, name: str, aggregate: str) -> float | None:
-    value = metrics.get(name, {}).get(aggregate)
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _percent(metrics: Metrics, name: str, aggregate: str) -> float | None:
-    value = _figure(metrics, name, aggregate)
-    return None if value is None else round(min(100.0, max(0.0, value / 10.0)), 1)
-
-
-def _watermark(metrics: Metrics, *, source: bool) -> float | None:
-    """Flink's is inclusive: no later row has exactly that time or less."""
-    name = "currentOutputWatermark" if source else "currentInputWatermark"
-    value = _figure(metrics, name, "min")
-    if value is None or not FLINK_ENDS[0] / 2_000 < value < FLINK_ENDS[1] / 2_000:
-        return None
-    return value + 1
-
-
-def _sighting(
-    detail: JobDetail,
-    vertices: Sequence[VertexSighting],
-    checkpoints: CheckpointList | None,
-    progress: Progress | None,
-    failures: Sequence[FailureEntry],
-    numbers: Mapping[str, str],
-) -> JobSighting:
-    since_ms = detail.timestamps.get(JobStatus(detail.state), 0)
-    history = checkpoints.history if checkpoints else ()
-    completed = checkpoints.latest_completed if checkpoints else None
-    event_us = progress.event_time_us if progress else None
-    return JobSighting(
-        id=detail.id,
-        state=detail.state.value,
-        since_ms=since_ms or None,
-        waiting_for=detail.waiting_for or "",
-        uptime_ms=_whole(numbers.get("uptime")),
-        restarts=_whole(numbers.get("numRestarts")),
-        plan=plan_json(detail.plan),
-        vertices=tuple(vertices),
-        checkpoints=tuple(map(_checkpoint, history)),
-        completed=_checkpoint(completed) if completed else None,
-        failures=tuple(map(_failure, failures)),
-        event_ms=_millis(event_us),
-        newest_ms=_newest(progress),
-        pending_rows=progress.pending_rows if progress else None,
-        restored=_restore(checkpoints),
-    )
-
-
-def _failure(entry: FailureEntry) -> FailureSighting:
-    return FailureSighting(
-        at_ms=entry.at_ms,
-        name=entry.name,
-        sentence=entry.sentence,
-        task=entry.task or "",
-        trace=entry.trace,
-        domain=entry.domain or "",
-        operator=entry.operator or "",
-        task_manager=entry.task_manager_id or "",
-        verdict=entry.verdict or "",
-        echoes=tuple(map(_failure, entry.echoes)),
-    )
-
-
-def _restore(checkpoints: CheckpointList | None) -> RestoreSighting | None:
-    last = checkpoints.restored if checkpoints else None
-    if last is None:
-        return None
-    return RestoreSighting(last.id, last.restored_ms, last.is_savepoint, last.external_path or "")
-
-
-def _checkpoint(entry: CheckpointEntry) -> CheckpointSighting:
-    ended = entry.status.value != "IN_PROGRESS"
-    end_ms = entry.failed_ms if entry.failed_ms else entry.triggered_ms + entry.total.duration_ms
-    return CheckpointSighting(
-        id=entry.id,
-        is_savepoint=entry.is_savepoint,
-        status=entry.status.value.lower(),
-        triggered_ms=entry.triggered_ms,
-        duration_ms=max(0, end_ms - entry.triggered_ms) if ended else None,
-        size_bytes=entry.total.state_bytes if ended else None,
-        path=entry.external_path or "",
-        failure=entry.failure or "",
-        detail={
-            "type": entry.kind,
-            "checkpointed_bytes": entry.total.checkpointed_bytes,
-            "subtasks": entry.total.subtasks,
-            "acknowledged": entry.total.acknowledged,
-            "reason": entry.reason,
-        },
-    )
-
-
-def _newest(progress: Progress | None) -> float | None:
-    sources = progress.sources if progress else ()
-    known = [source.newest_us for source in sources if source.newest_us is not None]
-    return _millis(max(known)) if known else None
-
-
-def _millis(micros: int | None) -> float | None:
-    """Epoch ms; None for what is no date: unknown, or after the end of all input."""
-    return None if micros is None or abs(micros) >= MAX_INT64 else micros / 1_000
-
-
-def _whole(text: str | None) -> int | None:
-    try:
-        return None if text is None else int(float(text))
-    except (ValueError, OverflowError):
-        return None
+def _watched(one: WatchedJob, graph: Graph) -> JobSighting:
+    vertices = [
+        vertex_sighting(vertex, one.vertices.get(vertex.id, {}), graph)
+        for vertex in one.job.vertices
+    ]
+    return sighting_of(one.job, vertices, one.checkpoints, one.progress, one.failures, one.metrics)

@@ -9,10 +9,14 @@ import pytest
 
 from controlplane.backends.contract import Start
 from controlplane.backends.errors import EngineAway, EngineRefused, UnknownJob, UnknownTrigger
+from controlplane.backends.flink_looks import FlinkLooks
 from controlplane.backends.rest import RestBackend, event_time
+from controlplane.backends.watch import EngineWatch
 from engine.rest.app import create_app
-from engine.rest.client import EngineClient
+from engine.rest.client import AsyncEngineClient, EngineClient
+from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
+from engine.rest.model.requests import Program, RunRequest
 from engine.testing.fake_service import FakeService
 from engine.testing.in_memory import InMemory
 
@@ -141,3 +145,25 @@ def test_a_time_that_is_no_date_is_unknown(micros):
 
 def test_event_times_keep_their_microseconds():
     assert event_time(1_362_096_000_000_001).isoformat() == "2013-03-01T00:00:00.000001+00:00"
+
+
+async def test_one_request_for_all_jobs_shows_what_one_for_each_part_shows(service):
+    started = [await start_in(service, number) for number in range(3)]
+    transport = httpx.ASGITransport(create_app(service))
+    at_once = await EngineWatch(URL, transport).look(started)
+    client = AsyncEngineClient(URL, transport=transport)
+    apart = await FlinkLooks(client, lambda: 0.0).look(started, at_once.states)
+    assert sorted(at_once.jobs) == sorted(started)
+    for one in apart:
+        seen = at_once.jobs[one.id]
+        assert seen.event_ms is not None
+        # A Flink does not say where it is in event time, and which operators are sources.
+        known = replace(seen, event_ms=None, newest_ms=None, pending_rows=None, vertices=())
+        assert known == replace(one, vertices=())
+        assert [vertex.busy for vertex in seen.vertices] == [v.busy for v in one.vertices]
+
+
+async def start_in(service, number):
+    artifact = Artifact(f"{number}_flights.py", "flights.py", 0, 1)
+    service.uploaded[artifact.id] = artifact
+    return await service.run(RunRequest(Program(artifact.id), job_id=f"{number:032x}"))
