@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 from controlplane.backends.contract import SavepointSummary
-from controlplane.backends.errors import UnknownTrigger
+from controlplane.backends.errors import UnknownJob, UnknownTrigger
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_of
 from controlplane.operations.steps.starting import waiting_text
@@ -85,12 +86,26 @@ def _after_forgetting(context: Context) -> Outcome:
 
 def _find(context: Context) -> str:
     """The savepoint in the operation's own folder, if there is one that is complete."""
-    folder, run = folder_of(context), old_run_of(context.operation)
-    for location in context.engine.savepoint_locations(run.engine_job_id):
-        if location.removeprefix("file://").startswith(f"{folder}/"):
+    folder = folder_of(context)
+    for location in _listed(context):
+        if _path(location).startswith(f"{folder}/"):
             return location
     complete = sorted(Path(folder).glob("*/_metadata"))
     return str(complete[0].parent) if complete else ""
+
+
+def _listed(context: Context) -> Sequence[str]:
+    """What the job's statistics list; an engine that began anew may not know the job any more."""
+    run = old_run_of(context.operation)
+    try:
+        return context.engine.savepoint_locations(run.engine_job_id)
+    except UnknownJob:
+        return ()
+
+
+def _path(location: str) -> str:
+    """The path of a location on a file system: Flink writes `file:/data`, we `file:///data`."""
+    return location.removeprefix("file:").removeprefix("//")
 
 
 def read_manifest(context: Context) -> Outcome:
