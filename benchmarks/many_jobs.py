@@ -21,10 +21,10 @@ import psutil
 
 from benchmarks.service_parts import plan
 from engine.clock import now_ms
-from engine.cluster.artifacts import Built
-from engine.cluster.build import GRAPH, PLAN
 from engine.cluster.forgetting import Rules
 from engine.cluster.jobmanager import FOLDERS, JobManager, Options, listen
+from engine.cluster.programs.artifacts import Built
+from engine.cluster.programs.build import GRAPH, PLAN
 from engine.rest.model.requests import Program, RunRequest
 from engine.testing.played_fleet import PlayedTaskManager
 

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from engine.cluster.artifacts import Built
-from engine.cluster.build import GRAPH, PLAN
 from engine.cluster.jobmanager import FOLDERS, JobManager, Options, listen
+from engine.cluster.programs.artifacts import Built
+from engine.cluster.programs.build import GRAPH, PLAN
 from engine.graph.plan import (
     EdgePlan,
     OperatorKind,

@@ -23,8 +23,8 @@ import polars as pl
 
 from benchmarks.cluster import TIMEOUT_S, Usage
 from benchmarks.large_state import KEEPER, STATE, keys_of, values_of
-from engine.checkpoint.difference import difference
-from engine.checkpoint.reading import Snapshot, open_snapshot
+from engine.checkpoint.inspection.difference import difference
+from engine.checkpoint.inspection.reading import Snapshot, open_snapshot
 from engine.rest.answers.checkpoints import OperationStatus
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.checkpoint.config import CheckpointConfig
-from engine.checkpoint.coordinator import Coordinator
-from engine.checkpoint.effects import Effect, OperationStatus, SnapshotRequest
-from engine.checkpoint.failure import Ack
-from engine.checkpoint.manifest import OperatorPart, SnapshotTiming, SubtaskSnapshot
-from engine.checkpoint.stats import CheckpointLog
+from engine.checkpoint.coordination.config import CheckpointConfig
+from engine.checkpoint.coordination.coordinator import Coordinator
+from engine.checkpoint.coordination.effects import Effect, OperationStatus, SnapshotRequest
+from engine.checkpoint.coordination.failure import Ack
+from engine.checkpoint.coordination.stats import CheckpointLog
+from engine.checkpoint.format.manifest import OperatorPart, SnapshotTiming, SubtaskSnapshot
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, VertexPlan

@@ -18,12 +18,12 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 
-from engine.checkpoint.compatibility import check_restore
-from engine.checkpoint.effects import SnapshotRequest
-from engine.checkpoint.folder import Folder
-from engine.checkpoint.manifest import FORMAT_VERSION, METADATA, Manifest, parse_manifest
-from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest
-from engine.checkpoint.storage import open_folder
+from engine.checkpoint.coordination.effects import SnapshotRequest
+from engine.checkpoint.format.manifest import FORMAT_VERSION, METADATA, Manifest, parse_manifest
+from engine.checkpoint.restoring.compatibility import check_restore
+from engine.checkpoint.restoring.restore import SubtaskRestore, assign, load_manifest
+from engine.checkpoint.storage.addresses import open_folder
+from engine.checkpoint.storage.folder import Folder
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.state.changes import LayerPolicy

@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from engine.checkpoint.config import CheckpointConfig
-from engine.checkpoint.effects import SnapshotRequest
-from engine.checkpoint.manifest import OperatorPart, SubtaskSnapshot
-from engine.cluster.deployment import Surroundings
-from engine.cluster.fleet import Fleet
-from engine.cluster.job import JobLife
-from engine.cluster.master import JobMaster
-from engine.cluster.operations import Operations, What
-from engine.cluster.restart import RestartPolicy
-from engine.cluster.restart_strategies import FixedDelay
-from engine.cluster.snapshots import SnapshotSettings
-from engine.cluster.store import JobRow, Store
+from engine.checkpoint.coordination.config import CheckpointConfig
+from engine.checkpoint.coordination.effects import SnapshotRequest
+from engine.checkpoint.format.manifest import OperatorPart, SubtaskSnapshot
+from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.jobs.life import JobLife
+from engine.cluster.jobs.master import JobMaster
+from engine.cluster.jobs.operations import Operations, What
+from engine.cluster.jobs.restart import RestartPolicy
+from engine.cluster.jobs.restart_strategies import FixedDelay
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.snapshots.job_snapshots import SnapshotSettings
+from engine.cluster.store.store import JobRow, Store
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan

@@ -16,10 +16,10 @@ import polars as pl
 
 from engine import aggregates as agg
 from engine import windows
-from engine.checkpoint.compatibility import check_restore
-from engine.checkpoint.effects import SnapshotRequest, WriteManifest
-from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.restore import assign, check_files, load_manifest
+from engine.checkpoint.coordination.effects import SnapshotRequest, WriteManifest
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.restoring.compatibility import check_restore
+from engine.checkpoint.restoring.restore import assign, check_files, load_manifest
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.jobgraph import JobGraph
 from engine.rest.model.requests import ClaimMode

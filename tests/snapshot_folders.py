@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from engine.checkpoint.manifest import Manifest, OperatorEntry
-from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import write_manifest, write_snapshot
+from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry
+from engine.checkpoint.format.writer import write_manifest, write_snapshot
+from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import Barrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import range_of

@@ -29,7 +29,7 @@ from typing import NoReturn
 from engine.cli.culprit import user_code
 from engine.cli.progress import Show, Sight
 from engine.cluster.embedded import EmbeddedCluster
-from engine.cluster.master import JobMaster
+from engine.cluster.jobs.master import JobMaster
 from engine.errors import HeadwaterError
 from engine.graph.jobgraph import JobGraph
 from engine.graph.pickling import pickled

@@ -14,13 +14,13 @@ from typing import Protocol, TypeVar
 
 import polars as pl
 
-from engine.checkpoint.difference import difference
-from engine.checkpoint.difference_report import Difference
-from engine.checkpoint.manifest import Manifest, parse_manifest
-from engine.checkpoint.questions import StateQuestion, rows_of
-from engine.checkpoint.reading import open_snapshot
-from engine.checkpoint.restore import load_manifest
-from engine.checkpoint.verification import Verification, verify
+from engine.checkpoint.format.manifest import Manifest, parse_manifest
+from engine.checkpoint.inspection.difference import difference
+from engine.checkpoint.inspection.difference_report import Difference
+from engine.checkpoint.inspection.questions import StateQuestion, rows_of
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.checkpoint.inspection.verification import Verification, verify
+from engine.checkpoint.restoring.restore import load_manifest
 from engine.cli.rows import frame_of
 from engine.errors import ExternalError
 from engine.rest.answers.inspections import Inspection

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 
-from engine.checkpoint.compatibility import RestoreRow, check_restore
-from engine.checkpoint.renames import parse_renames
-from engine.checkpoint.restore import check_files, load_manifest
+from engine.checkpoint.restoring.compatibility import RestoreRow, check_restore
+from engine.checkpoint.restoring.renames import parse_renames
+from engine.checkpoint.restoring.restore import check_files, load_manifest
 from engine.cli.local import captured
 from engine.cli.remote import Target, lost, program_of, uploaded
 from engine.cli.table import table

@@ -81,7 +81,7 @@ def _look(options: argparse.Namespace, connect: Callable[[str, str | None], Engi
 def _run_embedded(options: argparse.Namespace) -> None:
     # Imported only when asked for: it holds a whole engine.
     from engine.cli import embedded
-    from engine.cluster.artifacts import settings_of
+    from engine.cluster.programs.artifacts import settings_of
 
     request = remote.run_request(options)
     with opened(options.file, options.entry) as (code, entry):

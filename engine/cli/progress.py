@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TextIO
 
 from engine.clock import monotonic
-from engine.cluster.master import JobMaster
-from engine.cluster.views import job_progress
+from engine.cluster.answers.views import job_progress
+from engine.cluster.jobs.master import JobMaster
 from engine.elements import MAX_TIME, AfterBarrier, Micros
 from engine.graph.jobgraph import JobGraph
 from engine.graph.plan import OperatorKind

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 
-from engine.checkpoint.renames import RENAMES
+from engine.checkpoint.restoring.renames import RENAMES
 from engine.cli.rows import frame_of, print_rows
 from engine.cli.table import table
 from engine.errors import ConfigError, ExternalError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from engine.checkpoint.questions import StateRows
+from engine.checkpoint.inspection.questions import StateRows
 from engine.cli.table import table
 
 

@@ -15,9 +15,9 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 
-from engine.checkpoint.difference_report import Difference, SplitDifference
-from engine.checkpoint.plain_values import plain
-from engine.checkpoint.questions import StateQuestion
+from engine.checkpoint.inspection.difference_report import Difference, SplitDifference
+from engine.checkpoint.inspection.plain_values import plain
+from engine.checkpoint.inspection.questions import StateQuestion
 from engine.cli.looks import Look
 from engine.cli.manifests import described, time_text
 from engine.cli.rows import print_rows

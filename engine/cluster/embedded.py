@@ -26,8 +26,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from engine.cluster.artifacts import Built
-from engine.cluster.build import GRAPH, PLAN
 from engine.cluster.jobmanager import (
     FOLDERS,
     LONGEST_RUNTIME_PATH,
@@ -36,7 +34,9 @@ from engine.cluster.jobmanager import (
     Options,
     listen,
 )
-from engine.cluster.master import JobMaster
+from engine.cluster.jobs.master import JobMaster
+from engine.cluster.programs.artifacts import Built
+from engine.cluster.programs.build import GRAPH, PLAN
 from engine.errors import InternalError
 from engine.graph.plan import Plan
 from engine.rest.model.requests import RunRequest
@@ -168,7 +168,7 @@ def _environment() -> Mapping[str, str]:
 def _take_broom(*folders: Path) -> subprocess.Popen[bytes]:
     """Start the process that removes folders when this one is gone."""
     return subprocess.Popen(  # noqa: S603  the command is ours
-        [sys.executable, "-m", "engine.cluster.broom", *map(str, folders)],
+        [sys.executable, "-m", "engine.cluster.machines.broom", *map(str, folders)],
         stdin=subprocess.PIPE,
         env=_environment(),
         start_new_session=True,

@@ -35,26 +35,26 @@ from typing import IO
 
 import uvicorn
 
-from engine.cluster import processes
-from engine.cluster.artifacts import Artifacts
-from engine.cluster.cluster_settings import (
+from engine.cluster.answers.influx_reporter import InfluxReporter, InfluxSettings
+from engine.cluster.answers.service import JobManagerService
+from engine.cluster.forgetting import WEEK, Rules
+from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.jobs.registry import Jobs
+from engine.cluster.machines import processes
+from engine.cluster.machines.control_server import serve_control
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.machines.resources import LocalTaskManagers
+from engine.cluster.machines.sweeping import sweep_sockets
+from engine.cluster.programs.artifacts import Artifacts
+from engine.cluster.retention import Retention
+from engine.cluster.settings.cluster_settings import (
     EVERY_SECOND,
     Heartbeats,
     heartbeats_of,
     parse_settings,
     rules_of,
 )
-from engine.cluster.control_server import serve_control
-from engine.cluster.deployment import Surroundings
-from engine.cluster.fleet import Fleet
-from engine.cluster.forgetting import WEEK, Rules
-from engine.cluster.influx_reporter import InfluxReporter, InfluxSettings
-from engine.cluster.jobs import Jobs
-from engine.cluster.resources import LocalTaskManagers
-from engine.cluster.retention import Retention
-from engine.cluster.service import JobManagerService
-from engine.cluster.store import Store
-from engine.cluster.sweeping import sweep_sockets
+from engine.cluster.store.store import Store
 from engine.errors import ConfigError
 from engine.rest import tokens
 from engine.rest.app import create_app

@@ -23,13 +23,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.clock import now_ms
-from engine.cluster.artifacts import Artifacts
-from engine.cluster.deployment import DIGITS, log_name
 from engine.cluster.forgetting import Rules, forgettable
-from engine.cluster.jobs import Jobs
-from engine.cluster.master import JobMaster
-from engine.cluster.settings import keeps_checkpoints
-from engine.cluster.store import Store
+from engine.cluster.jobs.deployment import DIGITS, log_name
+from engine.cluster.jobs.master import JobMaster
+from engine.cluster.jobs.registry import Jobs
+from engine.cluster.programs.artifacts import Artifacts
+from engine.cluster.settings.job_settings import keeps_checkpoints
+from engine.cluster.store.store import Store
 from engine.errors import StorageError
 
 log = logging.getLogger(__name__)

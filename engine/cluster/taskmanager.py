@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.cluster.worker_processes import Worker, WorkerProcesses
+from engine.cluster.machines.worker_processes import Worker, WorkerProcesses
 from engine.errors import ConnectionLost
 from engine.runtime.control import (
     Heartbeat,

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.questions import StateQuestion, StateRows
-from engine.checkpoint.stats import CheckpointHistory
+from engine.checkpoint.coordination.stats import CheckpointHistory
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.inspection.questions import StateQuestion, StateRows
 from engine.graph.plan import Plan
 from engine.rest.model.checkpoints import CheckpointSettings
 from engine.rest.model.cluster import Artifact, ClusterInfo

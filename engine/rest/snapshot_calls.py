@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.checkpoint.difference_report import Difference
-from engine.checkpoint.questions import StateQuestion, StateRows
-from engine.checkpoint.verification import Verification
+from engine.checkpoint.inspection.difference_report import Difference
+from engine.checkpoint.inspection.questions import StateQuestion, StateRows
+from engine.checkpoint.inspection.verification import Verification
 from engine.rest.answers import inspections
 from engine.rest.answers.checkpoints import trigger_id_of
 from engine.rest.answers.inspections import Inspection

@@ -17,7 +17,7 @@ from typing import ParamSpec
 
 import polars as pl
 
-from engine.checkpoint.snapshot import OperatorSnapshot, RestoredOperator
+from engine.checkpoint.format.frozen import OperatorSnapshot, RestoredOperator
 from engine.connectors.contract import SinkContext
 from engine.elements import MAX_TIME, MIN_TIME, Barrier, Micros
 from engine.errors import InternalError

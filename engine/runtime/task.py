@@ -26,7 +26,7 @@ from typing import assert_never
 
 import polars as pl
 
-from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
+from engine.checkpoint.format.frozen import RestoredOperator, TaskSnapshot
 from engine.elements import (
     MAX_TIME,
     MIN_TIME,

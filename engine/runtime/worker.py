@@ -32,10 +32,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoint.restore import SubtaskRestore
-from engine.checkpoint.snapshot import TaskSnapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import Chains, write_snapshot
+from engine.checkpoint.format.frozen import TaskSnapshot
+from engine.checkpoint.format.writer import Chains, write_snapshot
+from engine.checkpoint.restoring.restore import SubtaskRestore
+from engine.checkpoint.storage.addresses import open_folder
 from engine.clock import monotonic
 from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.errors import ConnectionLost, Domain, HeadwaterError

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
-from engine.checkpoint.questions import StateRows
+from engine.checkpoint.inspection.questions import StateRows
 from engine.connectors.contract import Json
 from engine.runtime.control import Found, LookUp
 from engine.runtime.task import Task

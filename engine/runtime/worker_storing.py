@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from engine.checkpoint.snapshot import TaskSnapshot
+from engine.checkpoint.format.frozen import TaskSnapshot
 from engine.graph.jobgraph import TaskId
 
 LANES = 2

@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.checkpoint.restore import SubtaskRestore, read_restore
-from engine.checkpoint.snapshot import TaskSnapshot
+from engine.checkpoint.format.frozen import TaskSnapshot
+from engine.checkpoint.restoring.restore import SubtaskRestore, read_restore
 from engine.clock import monotonic, now_micros
 from engine.elements import MAX_TIME, MIN_TIME, Barrier, Micros
 from engine.errors import FunctionError

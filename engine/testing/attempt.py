@@ -14,10 +14,10 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from engine.checkpoint.effects import SnapshotRequest
-from engine.checkpoint.restore import SubtaskRestore, read_restore
-from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
-from engine.checkpoint.writer import Chains
+from engine.checkpoint.coordination.effects import SnapshotRequest
+from engine.checkpoint.format.frozen import RestoredOperator, TaskSnapshot
+from engine.checkpoint.format.writer import Chains
+from engine.checkpoint.restoring.restore import SubtaskRestore, read_restore
 from engine.elements import Micros
 from engine.graph.jobgraph import TaskId
 from engine.runtime.spec import TaskSpec

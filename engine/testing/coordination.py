@@ -17,9 +17,9 @@ from functools import partial
 from random import Random
 from typing import TypeVar, assert_never, cast
 
-from engine.checkpoint.config import CheckpointConfig
-from engine.checkpoint.coordinator import Coordinator
-from engine.checkpoint.effects import (
+from engine.checkpoint.coordination.config import CheckpointConfig
+from engine.checkpoint.coordination.coordinator import Coordinator
+from engine.checkpoint.coordination.effects import (
     DiscardFolder,
     Effect,
     FailJob,
@@ -30,11 +30,11 @@ from engine.checkpoint.effects import (
     SnapshotRequest,
     WriteManifest,
 )
-from engine.checkpoint.failure import FailureReason
-from engine.checkpoint.files import JsonObject
-from engine.checkpoint.manifest import SubtaskSnapshot
-from engine.checkpoint.snapshot import TaskSnapshot
-from engine.checkpoint.writer import Chains, write_manifest, write_snapshot
+from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.format.files import JsonObject
+from engine.checkpoint.format.frozen import TaskSnapshot
+from engine.checkpoint.format.manifest import SubtaskSnapshot
+from engine.checkpoint.format.writer import Chains, write_manifest, write_snapshot
 from engine.errors import StorageError
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.checkpoint.questions import StateRows
-from engine.cluster.rescale import wanted_of
-from engine.cluster.state_address import address
+from engine.checkpoint.inspection.questions import StateRows
+from engine.cluster.answers.state_address import address
+from engine.cluster.jobs.rescale import wanted_of
 from engine.errors import ConfigError
 from engine.graph.rescaling import rescaled_plan
 from engine.rest.errors import Conflict, operation_not_found

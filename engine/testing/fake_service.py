@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.checkpoint.compatibility import check_restore
-from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.stats import (
+from engine.checkpoint.coordination.stats import (
     CheckpointHistory,
     CheckpointLog,
     CheckpointStats,
     RestoredCheckpoint,
 )
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.restoring.compatibility import check_restore
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.errors import Domain
 from engine.graph.plan import Plan

@@ -5,12 +5,12 @@ Every savepoint is whole, and two of them hold the same rows; a state has column
 
 from __future__ import annotations
 
-from engine.checkpoint.difference_report import Difference, StateDifference
-from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.questions import StateQuestion, StateRows
-from engine.checkpoint.reading import Snapshot, schema_of
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.verification import Verification
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.inspection.difference_report import Difference, StateDifference
+from engine.checkpoint.inspection.questions import StateQuestion, StateRows
+from engine.checkpoint.inspection.reading import Snapshot, schema_of
+from engine.checkpoint.inspection.verification import Verification
+from engine.checkpoint.storage.addresses import open_folder
 from engine.errors import RestoreError
 from engine.rest.errors import operation_not_found
 from engine.rest.model.snapshots import InspectionStatus

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.checkpoint.files import StateFile
-from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
-from engine.checkpoint.stats import (
+from engine.checkpoint.coordination.stats import (
     CheckpointStats,
     CheckpointStatus,
     SubtaskCheckpoint,
     VertexCheckpoint,
 )
+from engine.checkpoint.format.files import StateFile
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, range_of

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import polars as pl
 
-from engine.checkpoint.folder import Folder, Stored, Write, checked, placed, taken
+from engine.checkpoint.storage.folder import Folder, Stored, Write, checked, placed, taken
 from engine.connectors.contract import (
     Json,
     Polled,

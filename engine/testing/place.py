@@ -16,8 +16,13 @@ from enum import StrEnum
 from functools import partial
 from random import Random
 
-from engine.checkpoint.effects import Effect, NotifyAborted, NotifyComplete, SendBarrier
-from engine.checkpoint.snapshot import TaskSnapshot
+from engine.checkpoint.coordination.effects import (
+    Effect,
+    NotifyAborted,
+    NotifyComplete,
+    SendBarrier,
+)
+from engine.checkpoint.format.frozen import TaskSnapshot
 from engine.elements import MAX_TIME, Element, Micros
 from engine.runtime.task import Task
 from engine.runtime.watermark_groups import Aligned

@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from engine.checkpoint.manifest import OperatorPart, SubtaskSnapshot
-from engine.cluster.artifacts import load_plan
-from engine.cluster.control_server import Hello, Peer
-from engine.cluster.fleet import Fleet
+from engine.checkpoint.format.manifest import OperatorPart, SubtaskSnapshot
+from engine.cluster.machines.control_server import Hello, Peer
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.programs.artifacts import load_plan
 from engine.elements import AfterBarrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import VertexPlan

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.checkpoint.effects import WriteManifest
-from engine.checkpoint.restore import load_manifest
-from engine.checkpoint.shared import SharedFiles, shared_folder, shared_names
+from engine.checkpoint.coordination.effects import WriteManifest
+from engine.checkpoint.format.shared import SharedFiles, shared_folder, shared_names
+from engine.checkpoint.restoring.restore import load_manifest
 from engine.elements import Barrier
 from engine.testing.memory import MemoryStorage
 from engine.testing.weather import Weather

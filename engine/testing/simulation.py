@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from engine.checkpoint.compatibility import check_restore
-from engine.checkpoint.effects import SnapshotRequest
-from engine.checkpoint.failure import FailureReason
-from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest
+from engine.checkpoint.coordination.effects import SnapshotRequest
+from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.restoring.compatibility import check_restore
+from engine.checkpoint.restoring.restore import SubtaskRestore, assign, load_manifest
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.state.changes import LayerPolicy

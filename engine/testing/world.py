@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from engine.checkpoint.stats import CheckpointLog
+from engine.checkpoint.coordination.stats import CheckpointLog
 from engine.elements import Micros
 from engine.state.changes import LayerPolicy
 from engine.testing.memory import MemoryStorage, OutputTables

@@ -18,7 +18,7 @@ import polars as pl
 import psutil
 import pytest
 
-from engine.checkpoint.restore import load_manifest
+from engine.checkpoint.restoring.restore import load_manifest
 from engine.testing.cluster import WORKER, wait_until
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint.reading import open_snapshot
-from engine.checkpoint.verification import verify
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.checkpoint.inspection.verification import verify
 from engine.rest.model.jobs import JobStatus
 from engine.testing.cluster import wait_until
 from integration.conftest import Bench

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.cluster.environments import Environments
+from engine.cluster.programs.environments import Environments
 from engine.errors import ArtifactError
 from engine.rest.client import EngineClient, Refused
 from engine.rest.model.jobs import JobStatus

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from engine.checkpoint.reading import open_snapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.verification import verify
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.checkpoint.inspection.verification import verify
+from engine.checkpoint.storage.addresses import open_folder
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import StopRequest

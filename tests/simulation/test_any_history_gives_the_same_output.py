@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.checkpoint.failure import FailureReason
+from engine.checkpoint.coordination.failure import FailureReason
 from engine.testing.crashes import Crash
 from engine.testing.histories import main
 from engine.testing.readings import INPUT

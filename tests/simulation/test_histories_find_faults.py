@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.checkpoint import writer
-from engine.checkpoint.shared import SharedFiles
+from engine.checkpoint.format import writer
+from engine.checkpoint.format.shared import SharedFiles
 from engine.elements import MIN_TIME
 from engine.operators.sink import SinkRun
 from engine.operators.sources.source_splits import OpenSplit, SplitState
@@ -92,7 +92,7 @@ def lateness_is_decided_by_arrival(patch: pytest.MonkeyPatch) -> None:
 
 def every_subtask_restores_all_keys(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory, "rows_of", lambda table, _: table)
-    patch.setattr("engine.checkpoint.tables.rows_of", lambda table, _: table)
+    patch.setattr("engine.checkpoint.format.tables.rows_of", lambda table, _: table)
 
 
 def layers_are_left_out(patch: pytest.MonkeyPatch) -> None:

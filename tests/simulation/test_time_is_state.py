@@ -8,7 +8,7 @@ from functools import cache
 import polars as pl
 import pytest
 
-from engine.checkpoint.restore import assign
+from engine.checkpoint.restoring.restore import assign
 from engine.elements import MAX_TIME, Barrier, Micros
 from engine.operators.sources.source import SplitState
 from engine.rest.model.requests import ClaimMode

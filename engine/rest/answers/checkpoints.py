@@ -9,7 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoint.stats import CheckpointCounts, CheckpointStatus, RestoredCheckpoint
+from engine.checkpoint.coordination.stats import (
+    CheckpointCounts,
+    CheckpointStatus,
+    RestoredCheckpoint,
+)
 from engine.rest.sentences import first_sentence
 
 JsonObject = Mapping[str, Any]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from engine.checkpoint.difference_report import Difference
-from engine.checkpoint.verification import Verification
+from engine.checkpoint.inspection.difference_report import Difference
+from engine.checkpoint.inspection.verification import Verification
 from engine.rest.answers.checkpoints import OperationStatus
 
 T = TypeVar("T")

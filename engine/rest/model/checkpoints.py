@@ -1,4 +1,4 @@
-"""How a job takes checkpoints. What became of them is in `engine.checkpoint.stats`."""
+"""How a job takes checkpoints. What became of them is in `engine.checkpoint.coordination.stats`."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.checkpoint.compatibility import RestoreReport
-from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.restoring.compatibility import RestoreReport
 from engine.elements import Micros
 from engine.graph.plan import Plan
 

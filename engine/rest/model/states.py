@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoint.questions import StateRows
+from engine.checkpoint.inspection.questions import StateRows
 
 UNNAMED = ""
 """Stands for the only column of a key, when nobody has named it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.checkpoint.stats import (
+from engine.checkpoint.coordination.stats import (
     CheckpointHistory,
     CheckpointStats,
     CheckpointStatus,

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from engine.checkpoint.stats import CheckpointStats
+from engine.checkpoint.coordination.stats import CheckpointStats
 from engine.rest.errors import BadRequest, checkpoint_not_found, vertex_not_found
 from engine.rest.model.requests import SavepointRequest, StopRequest
 from engine.rest.parsing import Body, body_of, choice, hex_id, number, service_of

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from engine.checkpoint.questions import StateQuestion
+from engine.checkpoint.inspection.questions import StateQuestion
 from engine.rest.errors import BadRequest
 from engine.rest.model.requests import PreflightRequest
 from engine.rest.model.snapshots import MAX_EXAMPLES, MAX_ROWS

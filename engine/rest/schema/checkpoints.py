@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from engine.checkpoint.stats import CheckpointStatus
+from engine.checkpoint.coordination.stats import CheckpointStatus
 from engine.rest.schema.jobs import OperationState, Throwable
 
 Figure = float | str

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import psutil
 
-from engine.checkpoint.manifest import METADATA
-from engine.checkpoint.restore import load_manifest
+from engine.checkpoint.format.manifest import METADATA
+from engine.checkpoint.restoring.restore import load_manifest
 from engine.cluster.jobmanager import ADDRESS_FILE
 
 TEMPORARY = "tmp"

@@ -15,10 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from engine.checkpoint.files import StateFile
-from engine.checkpoint.layers import chain_parts, chains, scan_chain
-from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.writer import Chains, write_snapshot
+from engine.checkpoint.format.files import StateFile
+from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.format.layers import chain_parts, chains, scan_chain
+from engine.checkpoint.format.writer import Chains, write_snapshot
 from engine.elements import EVENT_TIME, KEY_GROUP, Barrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import KeyGroupRange

@@ -15,9 +15,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import write_manifest
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.format.writer import write_manifest
+from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import SnapshotKind
 from engine.testing.chaos.left_over import left_over
 from engine.testing.chaos.work import difference

@@ -9,10 +9,10 @@ from typing import cast
 import polars as pl
 import pytest
 
-from engine.checkpoint.manifest import Manifest, OperatorEntry, SubtaskSnapshot, merge_parts
-from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import write_manifest, write_snapshot
+from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry, SubtaskSnapshot, merge_parts
+from engine.checkpoint.format.writer import write_manifest, write_snapshot
+from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import KEY_GROUP, Barrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan

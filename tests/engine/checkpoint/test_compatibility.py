@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.compatibility import Outcome, RestoreReport, check_restore
-from engine.checkpoint.manifest import Manifest
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.restoring.compatibility import Outcome, RestoreReport, check_restore
 from engine.elements import MAX_TIME
 from engine.errors import RestoreError
 from engine.graph.plan import OperatorKind, Plan, StatePlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkpoint_job import PLAN, TASKS, Job, kinds
-from engine.checkpoint.effects import (
+from engine.checkpoint.coordination.effects import (
     DiscardFolder,
     FailJob,
     NotifyAborted,
@@ -11,8 +11,8 @@ from engine.checkpoint.effects import (
     SendBarrier,
     WriteManifest,
 )
-from engine.checkpoint.failure import Ack, FailureReason
-from engine.checkpoint.stats import CheckpointStatus
+from engine.checkpoint.coordination.failure import Ack, FailureReason
+from engine.checkpoint.coordination.stats import CheckpointStatus
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 

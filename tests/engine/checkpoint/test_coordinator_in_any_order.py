@@ -23,9 +23,9 @@ from hypothesis.stateful import (
 )
 
 from checkpoint_job import JOB, PLAN, TASKS
-from engine.checkpoint.config import CheckpointConfig
-from engine.checkpoint.coordinator import Coordinator
-from engine.checkpoint.effects import (
+from engine.checkpoint.coordination.config import CheckpointConfig
+from engine.checkpoint.coordination.coordinator import Coordinator
+from engine.checkpoint.coordination.effects import (
     DiscardFolder,
     FailJob,
     NotifyAborted,
@@ -35,9 +35,9 @@ from engine.checkpoint.effects import (
     SnapshotRequest,
     WriteManifest,
 )
-from engine.checkpoint.failure import FailureReason
-from engine.checkpoint.manifest import OperatorPart, SubtaskSnapshot
-from engine.checkpoint.stats import CheckpointLog
+from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.coordination.stats import CheckpointLog
+from engine.checkpoint.format.manifest import OperatorPart, SubtaskSnapshot
 from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 

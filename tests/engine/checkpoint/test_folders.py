@@ -9,9 +9,9 @@ from typing import IO
 
 import pytest
 
-from engine.checkpoint import object_folder
-from engine.checkpoint.folder import Folder, Write, check_present, open_verified
-from engine.checkpoint.storage import open_folder
+from engine.checkpoint.storage import object_folder
+from engine.checkpoint.storage.addresses import open_folder
+from engine.checkpoint.storage.folder import Folder, Write, check_present, open_verified
 from engine.errors import SnapshotCorrupt, StorageError
 from object_store import bucket
 

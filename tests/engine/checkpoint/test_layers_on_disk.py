@@ -11,14 +11,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint.difference import difference
-from engine.checkpoint.manifest import Manifest, OperatorEntry
-from engine.checkpoint.reading import of_key, open_snapshot
-from engine.checkpoint.restore import SubtaskRestore, check_files, load_manifest, read_restore
-from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.verification import verify
-from engine.checkpoint.writer import Chains, write_manifest, write_snapshot
+from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry
+from engine.checkpoint.format.writer import Chains, write_manifest, write_snapshot
+from engine.checkpoint.inspection.difference import difference
+from engine.checkpoint.inspection.reading import of_key, open_snapshot
+from engine.checkpoint.inspection.verification import verify
+from engine.checkpoint.restoring.restore import (
+    SubtaskRestore,
+    check_files,
+    load_manifest,
+    read_restore,
+)
+from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import Barrier, Micros, SnapshotKind
 from engine.errors import SnapshotCorrupt
 from engine.graph.jobgraph import TaskId
@@ -196,7 +201,7 @@ def test_each_subtask_restores_the_keys_that_are_its_own(job: Path, lo: int) -> 
 def test_layers_with_more_keys_than_fit_are_read_some_key_groups_at_a_time(
     job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.checkpoint.layers.KEYS_AT_ONCE", 5)
+    monkeypatch.setattr("engine.checkpoint.format.layers.KEYS_AT_ONCE", 5)
     restore = SubtaskRestore(str(job / "chk-3"), ALL, load_manifest(str(job / "chk-3")).operators)
     parts = list(read_restore(restore)[0].tables["numbers"])
     assert len(parts) > 8

@@ -16,10 +16,10 @@ import engine as hw
 from engine import agg, windows
 from engine.aggregates import AggregateFunction
 from engine.aggregates.partials import Partials
-from engine.checkpoint.compatibility import Outcome, check_restore
-from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
-from engine.checkpoint.migration import ColumnMove, NoMigration, holds, migration
-from engine.checkpoint.renames import Renames, parse_renames
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.restoring.compatibility import Outcome, check_restore
+from engine.checkpoint.restoring.migration import ColumnMove, NoMigration, holds, migration
+from engine.checkpoint.restoring.renames import Renames, parse_renames
 from engine.elements import KEY_GROUP, MIN_TIME, SnapshotKind
 from engine.errors import RestoreError
 from engine.graph.jobgraph import JobGraph

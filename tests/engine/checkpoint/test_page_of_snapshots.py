@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from engine.checkpoint.reading import open_snapshot
+from engine.checkpoint.inspection.reading import open_snapshot
 from golden_snapshots import formats, snapshots
 
 PAGE = (Path(__file__).parents[3] / "docs" / "snapshots.md").read_text()

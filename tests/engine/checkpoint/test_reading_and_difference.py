@@ -9,11 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint import difference as differences
-from engine.checkpoint.difference import difference
-from engine.checkpoint.difference_report import Difference, StateDifference
-from engine.checkpoint.reading import of_key, open_snapshot
-from engine.checkpoint.verification import verify
+from engine.checkpoint.inspection import difference as differences
+from engine.checkpoint.inspection.difference import difference
+from engine.checkpoint.inspection.difference_report import Difference, StateDifference
+from engine.checkpoint.inspection.reading import of_key, open_snapshot
+from engine.checkpoint.inspection.verification import verify
 from engine.cli import main
 from engine.elements import KEY_GROUP
 from engine.errors import ConfigError, RestoreError, SnapshotCorrupt

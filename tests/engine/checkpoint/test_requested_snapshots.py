@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkpoint_job import TASKS, Job, kinds
-from engine.checkpoint.effects import (
+from engine.checkpoint.coordination.effects import (
     DiscardFolder,
     FailJob,
     NotifyAborted,
@@ -16,8 +16,8 @@ from engine.checkpoint.effects import (
     SnapshotRequest,
     WriteManifest,
 )
-from engine.checkpoint.failure import FailureReason
-from engine.checkpoint.requests import REMEMBERED
+from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.coordination.requests import REMEMBERED
 from engine.elements import AfterBarrier, SnapshotKind
 
 

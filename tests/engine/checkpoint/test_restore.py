@@ -11,11 +11,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint.manifest import Manifest
-from engine.checkpoint.reading import open_snapshot
-from engine.checkpoint.restore import SubtaskRestore, assign, load_manifest, read_restore
-from engine.checkpoint.snapshot import RestoredOperator
-from engine.checkpoint.verification import verify
+from engine.checkpoint.format.frozen import RestoredOperator
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.checkpoint.inspection.verification import verify
+from engine.checkpoint.restoring.restore import SubtaskRestore, assign, load_manifest, read_restore
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME
 from engine.errors import SnapshotCorrupt
 from engine.graph.jobgraph import TaskId

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checkpoint_job import TASKS, Job, kinds
-from engine.checkpoint.effects import (
+from engine.checkpoint.coordination.effects import (
     DiscardFolder,
     NotifyAborted,
     NotifyComplete,
@@ -12,8 +12,8 @@ from engine.checkpoint.effects import (
     SendBarrier,
     WriteManifest,
 )
-from engine.checkpoint.failure import Ack, FailureReason
-from engine.checkpoint.stats import CheckpointStatus
+from engine.checkpoint.coordination.failure import Ack, FailureReason
+from engine.checkpoint.coordination.stats import CheckpointStatus
 from engine.elements import AfterBarrier, SnapshotKind
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.checkpoint.files import StateFile
-from engine.checkpoint.shared import SharedFiles, is_written_by, shared_names
+from engine.checkpoint.format.files import StateFile
+from engine.checkpoint.format.shared import SharedFiles, is_written_by, shared_names
 from engine.keygroups import KeyGroupRange
 
 RETAINED = 2

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from engine.checkpoint.manifest import FORMAT_VERSION
-from engine.checkpoint.reading import open_snapshot
-from engine.checkpoint.verification import verify
+from engine.checkpoint.format.manifest import FORMAT_VERSION
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.checkpoint.inspection.verification import verify
 from engine.state.contract import StateKind
 from engine.testing.memory import OutputTables
 from engine.testing.simulation import CALM, simulate

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import polars as pl
 
-from engine.checkpoint.tables import ROW_GROUP, opened_parquet, read_parts, write_parts
+from engine.checkpoint.format.tables import ROW_GROUP, opened_parquet, read_parts, write_parts
 
 MOMENT = datetime(2013, 3, 1, 5, 30, 0, 7)
 EVERY_TYPE = pl.DataFrame(

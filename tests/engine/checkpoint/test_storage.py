@@ -8,8 +8,8 @@ from typing import IO
 import polars as pl
 import pytest
 
-from engine.checkpoint.folder import Stored, Write, check_present, open_verified
-from engine.checkpoint.storage import open_folder
+from engine.checkpoint.storage.addresses import open_folder
+from engine.checkpoint.storage.folder import Stored, Write, check_present, open_verified
 from engine.errors import ConfigError, SnapshotCorrupt, StorageError
 
 

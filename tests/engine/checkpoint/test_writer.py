@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from engine.checkpoint.manifest import StateEntry, SubtaskSnapshot
-from engine.checkpoint.snapshot import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import slug, write_snapshot
+from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.format.manifest import StateEntry, SubtaskSnapshot
+from engine.checkpoint.format.writer import slug, write_snapshot
+from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import KEY_GROUP, Barrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.keygroups import KeyGroupRange

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.cluster.artifacts import Artifacts, Built
-from engine.cluster.deployment import Surroundings
-from engine.cluster.fleet import Fleet
-from engine.cluster.jobs import Jobs
-from engine.cluster.resources import LocalTaskManagers
-from engine.cluster.service import JobManagerService
-from engine.cluster.store import Store
+from engine.cluster.answers.service import JobManagerService
+from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.jobs.registry import Jobs
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.machines.resources import LocalTaskManagers
+from engine.cluster.programs.artifacts import Artifacts, Built
+from engine.cluster.store.store import Store
 from engine.graph.plan import plan_of
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient, Refused

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
 from engine.cli import main
 from engine.elements import MIN_TIME, SnapshotKind
 from engine.state.contract import StateKind

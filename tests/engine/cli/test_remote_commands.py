@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from engine.checkpoint.questions import StateQuestion, StateRows
+from engine.checkpoint.inspection.questions import StateQuestion, StateRows
 from engine.cli import looks, main, remote
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient

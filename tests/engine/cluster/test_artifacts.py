@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from engine.cluster import build
-from engine.cluster.artifacts import Artifacts
-from engine.cluster.store import Store
+from engine.cluster.programs import build
+from engine.cluster.programs.artifacts import Artifacts
+from engine.cluster.store.store import Store
 from engine.errors import ArtifactError
 from engine.rest.errors import NotFound
 from engine.rest.model.requests import Program

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.failure import FailureReason
-from engine.checkpoint.stats import (
+from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.coordination.stats import (
     REMEMBERED,
     CheckpointStats,
     CheckpointStatus,
@@ -17,9 +17,9 @@ from engine.checkpoint.stats import (
     SubtaskCheckpoint,
     VertexCheckpoint,
 )
-from engine.cluster.checkpoint_log import StoredLog
-from engine.cluster.job import JobLife
-from engine.cluster.store import JobRow, SnapshotRow, Store
+from engine.cluster.jobs.life import JobLife
+from engine.cluster.snapshots.checkpoint_log import StoredLog
+from engine.cluster.store.store import JobRow, SnapshotRow, Store
 from engine.elements import SnapshotKind
 
 JOB = "ab" * 16

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cluster.cluster_settings import Heartbeats, heartbeats_of, parse_settings
+from engine.cluster.settings.cluster_settings import Heartbeats, heartbeats_of, parse_settings
 from engine.errors import ConfigError
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.control_server import Peer, serve_control
+from engine.cluster.machines.control_server import Peer, serve_control
 from engine.runtime.control import SOCKET_NAME, Message, TaskManagerHello, to_line
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.cluster.influx_reporter import (
+from engine.cluster.answers.influx_reporter import (
     CHUNK,
     Buffer,
     InfluxReporter,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.difference_report import Difference
-from engine.checkpoint.questions import StateQuestion
-from engine.checkpoint.verification import Verification
-from engine.cluster.inspections import Inspections, Limits
-from engine.cluster.places import Places
+from engine.checkpoint.inspection.difference_report import Difference
+from engine.checkpoint.inspection.questions import StateQuestion
+from engine.checkpoint.inspection.verification import Verification
+from engine.cluster.answers.inspections import Inspections, Limits
+from engine.cluster.answers.places import Places
 from engine.errors import RestoreError
 from engine.rest.errors import Forbidden, NotFound, TooCostly, Unavailable
 from engine.rest.model.snapshots import InspectionStatus

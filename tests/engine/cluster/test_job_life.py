@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cluster.job import JobLife, may_follow
+from engine.cluster.jobs.life import JobLife, may_follow
 from engine.errors import InternalError
 from engine.rest.model.jobs import JobStatus
 

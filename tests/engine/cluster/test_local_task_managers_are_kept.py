@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from engine.cluster import resources
-from engine.cluster.resources import LocalTaskManagers
+from engine.cluster.machines import resources
+from engine.cluster.machines.resources import LocalTaskManagers
 from engine.rest.errors import BadRequest, Conflict
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.effects import SnapshotRequest
+from engine.checkpoint.coordination.effects import SnapshotRequest
 from engine.clock import monotonic
-from engine.cluster.fleet import START_SILENCE_S, Fleet
-from engine.cluster.state_queries import StateQueries
+from engine.cluster.answers.state_queries import StateQueries
+from engine.cluster.machines.fleet import START_SILENCE_S, Fleet
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.errors import StorageError
 from engine.rest.errors import Conflict, Unavailable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.checkpoint.stats import CheckpointStats, CheckpointStatus, VertexCheckpoint
-from engine.cluster.fleet import TaskManagerState
-from engine.cluster.measures import checkpoint_metrics, process_metrics, use_metrics
+from engine.checkpoint.coordination.stats import CheckpointStats, CheckpointStatus, VertexCheckpoint
+from engine.cluster.answers.measures import checkpoint_metrics, process_metrics, use_metrics
+from engine.cluster.machines.fleet import TaskManagerState
 from engine.elements import SnapshotKind
 from engine.rest.model.metrics import METRICS, Scope
 from engine.runtime.control import Heartbeat, ProcessUse

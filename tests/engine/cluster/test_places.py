@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.reading import open_snapshot
-from engine.checkpoint.verification import verify
-from engine.cluster.places import Places
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.checkpoint.inspection.verification import verify
+from engine.cluster.answers.places import Places
 from engine.errors import SnapshotCorrupt, StorageError
 from engine.rest.errors import Forbidden
 from golden_snapshots import formats, snapshots

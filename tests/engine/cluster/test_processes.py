@@ -10,7 +10,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from engine.cluster import processes
+from engine.cluster.machines import processes
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.read_limits import READ_LIMIT, ReadLimits
+from engine.cluster.jobs.read_limits import READ_LIMIT, ReadLimits
 from engine.errors import ConfigError, StorageError
 from engine.runtime import control
 from job_stage import PLAN, VERTEX, Stage, no_room

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.fleet import Fleet
-from engine.cluster.operations import What
-from engine.cluster.rescale import parallelism_in
+from engine.cluster.jobs.operations import What
+from engine.cluster.jobs.rescale import parallelism_in
+from engine.cluster.machines.fleet import Fleet
 from engine.elements import SnapshotKind
 from engine.errors import ConfigError, StorageError
 from engine.rest.model.jobs import JobStatus

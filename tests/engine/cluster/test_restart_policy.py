@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from engine.cluster.restart import Cause, GiveUp, Restart, RestartPolicy
-from engine.cluster.restart_strategies import (
+from engine.cluster.jobs.restart import Cause, GiveUp, Restart, RestartPolicy
+from engine.cluster.jobs.restart_strategies import (
     ExponentialDelay,
     FailureRate,
     FixedDelay,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.cluster.restart_settings import strategy_of
-from engine.cluster.restart_strategies import (
+from engine.cluster.jobs.restart_settings import strategy_of
+from engine.cluster.jobs.restart_strategies import (
     ExponentialDelay,
     FailureRate,
     FixedDelay,

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.effects import SnapshotRequest
-from engine.cluster.artifacts import Artifacts, Built
-from engine.cluster.build import GRAPH, PLAN
-from engine.cluster.deployment import Surroundings
-from engine.cluster.fleet import Fleet
+from engine.checkpoint.coordination.effects import SnapshotRequest
 from engine.cluster.forgetting import Rules
-from engine.cluster.jobs import Jobs
-from engine.cluster.operations import What
+from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.jobs.operations import What
+from engine.cluster.jobs.registry import Jobs
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.programs.artifacts import Artifacts, Built
+from engine.cluster.programs.build import GRAPH, PLAN
 from engine.cluster.retention import ARTIFACTS_KEPT, Retention
-from engine.cluster.settings import EXTERNALIZED
-from engine.cluster.store import OperationRow, Store
+from engine.cluster.settings.job_settings import EXTERNALIZED
+from engine.cluster.store.store import OperationRow, Store
 from engine.elements import SnapshotKind
 from engine.errors import ConfigError
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, VertexPlan

@@ -1,6 +1,6 @@
 """Who gets which slots."""
 
-from engine.cluster.scheduler import Shortage, SlotPool
+from engine.cluster.machines.scheduler import Shortage, SlotPool
 
 
 def pool(**task_managers):

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.files import Layer, StateFile
-from engine.checkpoint.manifest import Manifest, OperatorEntry, StateEntry
-from engine.checkpoint.restore import check_files, load_manifest
-from engine.checkpoint.stats import CheckpointLog
-from engine.checkpoint.storage import open_folder
-from engine.checkpoint.writer import write_manifest
-from engine.cluster import snapshot_files
-from engine.cluster.job import JobLife
-from engine.cluster.snapshot_files import SnapshotFiles
-from engine.cluster.store import JobRow, SnapshotRow, Store
+from engine.checkpoint.coordination.stats import CheckpointLog
+from engine.checkpoint.format.files import Layer, StateFile
+from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.writer import write_manifest
+from engine.checkpoint.restoring.restore import check_files, load_manifest
+from engine.checkpoint.storage.addresses import open_folder
+from engine.cluster.jobs.life import JobLife
+from engine.cluster.snapshots import snapshot_files
+from engine.cluster.snapshots.snapshot_files import SnapshotFiles
+from engine.cluster.store.store import JobRow, SnapshotRow, Store
 from engine.elements import MIN_TIME, Barrier, SnapshotKind
 from engine.errors import StorageError
 from engine.keygroups import KeyGroupRange

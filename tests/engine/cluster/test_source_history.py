@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cluster.source_history import KEPT_S, JobStatistics, SourceHistory, behind
+from engine.cluster.jobs.source_history import KEPT_S, JobStatistics, SourceHistory, behind
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, VertexPlan
 from engine.rest.model.statistics import BatchFigures, Delay
 from engine.runtime.control import Metrics

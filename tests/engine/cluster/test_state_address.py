@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from engine.checkpoint.manifest import OperatorEntry, StateEntry
-from engine.checkpoint.plain_values import plain
-from engine.checkpoint.reading import open_snapshot
-from engine.cluster.state_address import address
+from engine.checkpoint.format.manifest import OperatorEntry, StateEntry
+from engine.checkpoint.inspection.plain_values import plain
+from engine.checkpoint.inspection.reading import open_snapshot
+from engine.cluster.answers.state_address import address
 from engine.elements import KEY_GROUP
 from engine.errors import UserError
 from engine.graph.plan import plan_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.cluster.steps import MemoryUp, TimeUp, run_step
+from engine.cluster.programs.steps import MemoryUp, TimeUp, run_step
 from engine.testing.cluster import wait_until
 
 EAT = "kept = b'x' * (200 << 20); import time; time.sleep(60)"
@@ -52,7 +52,7 @@ def test_a_step_dies_with_whoever_started_it(tmp_path: Path) -> None:
     step = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(60)"
     starts = f"""if 1:
         import asyncio, sys
-        from engine.cluster.steps import run_step
+        from engine.cluster.programs.steps import run_step
         command = [sys.executable, "-c", {step!r}, sys.argv[1]]
         asyncio.run(run_step(command, timeout_s=60))"""
     with subprocess.Popen(python(starts, str(told))) as starter:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.operations import What
+from engine.cluster.jobs.operations import What
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.rest.model.jobs import JobStatus
 from engine.runtime import control

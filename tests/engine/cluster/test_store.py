@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.cluster.store import (
+from engine.cluster.store.store import (
     FAILURES_KEPT,
     JobRow,
     OperationRow,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.sweeping import sweep_sockets, sweep_state
+from engine.cluster.machines.sweeping import sweep_sockets, sweep_state
 from engine.graph.plan import Plan
 from engine.runtime.control import SOCKET_NAME
 from engine.runtime.worker_exchange import data_socket

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cluster.attempt import Attempt, TaskLife
-from engine.cluster.views import source_progress
+from engine.cluster.answers.views import source_progress
+from engine.cluster.jobs.attempt import Attempt, TaskLife
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import OperatorKind, OperatorPlan, VertexPlan
 from engine.rest.model.jobs import TaskStatus

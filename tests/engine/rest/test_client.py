@@ -9,7 +9,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from engine.checkpoint.stats import CheckpointStatus
+from engine.checkpoint.coordination.stats import CheckpointStatus
 from engine.elements import Micros
 from engine.errors import Domain
 from engine.rest import calls, running_calls, snapshot_calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from engine.checkpoint.questions import StateQuestion
+from engine.checkpoint.inspection.questions import StateQuestion
 from engine.rest.app import create_app
 from engine.rest.client import EngineClient, NotFound, Refused
 from engine.testing.fake_service import FakeService

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from checkpoint_job import TASKS, Job
-from engine.checkpoint.failure import FailureReason
+from engine.checkpoint.coordination.failure import FailureReason
 from engine.rest.render import checkpoints
 from flink_captures import capture, differences
 

@@ -8,7 +8,7 @@ from typing import ClassVar, cast
 import polars as pl
 import pytest
 
-from engine.checkpoint.snapshot import RestoredOperator, TaskSnapshot
+from engine.checkpoint.format.frozen import RestoredOperator, TaskSnapshot
 from engine.elements import (
     KEY_GROUP,
     MAX_TIME,

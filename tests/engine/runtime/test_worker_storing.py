@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from queue import Queue
 
-from engine.checkpoint.snapshot import TaskSnapshot
+from engine.checkpoint.format.frozen import TaskSnapshot
 from engine.elements import Barrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.runtime.worker_storing import Storing

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint.manifest import StateEntry
-from engine.checkpoint.reading import open_snapshot
+from engine.checkpoint.format.manifest import StateEntry
+from engine.checkpoint.inspection.reading import open_snapshot
 from engine.elements import KEY_GROUP
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget

@@ -10,7 +10,7 @@ from pathlib import Path
 import cloudpickle
 import pytest
 
-from engine.cluster.rescale import RESCALE
+from engine.cluster.jobs.rescale import RESCALE
 from engine.errors import ArtifactError, ConfigError
 from engine.graph.plan import plan_of
 from engine.state.budget import BLOCK_CACHE_RATIO, PER_OPERATOR, WRITE_BUFFER_RATIO

@@ -1,0 +1,1 @@
+"""Deciding: which snapshot is taken when, who has acknowledged, what has failed."""

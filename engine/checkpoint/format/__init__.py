@@ -1,0 +1,1 @@
+"""The format: a manifest and Parquet files, whole or in layers, and their writer."""

@@ -1,0 +1,1 @@
+"""Looking: what a snapshot holds, for people; its rows, its damage, its difference to another."""

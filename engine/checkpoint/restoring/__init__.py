@@ -1,0 +1,1 @@
+"""Restoring: whether a snapshot fits a job, and what each subtask starts from."""

@@ -1,0 +1,1 @@
+"""Storage: where the folder of a snapshot lies, written so that a crash leaves no half file."""

@@ -1,0 +1,1 @@
+"""What REST asks of the job manager: views, figures, looks at snapshots."""

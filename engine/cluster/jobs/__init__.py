@@ -1,0 +1,1 @@
+"""Jobs: registered, deployed in attempts, watched, restarted, rescaled."""

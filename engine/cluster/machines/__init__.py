@@ -1,0 +1,1 @@
+"""Processes: task managers and workers, their slots, and what they leave behind."""

@@ -1,0 +1,1 @@
+"""The snapshots of one job: what the coordinator decides is done, logged and deleted here."""

@@ -1,0 +1,1 @@
+"""The job manager's memory: one SQLite file."""
