@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.checkpoint.stats import CheckpointHistory
+from engine.checkpoint.coordination.stats import CheckpointHistory
 from engine.rest.model.jobs import FailureHistory, JobDetails, VertexDetails
 from engine.rest.model.operations import JobProgress
 from engine.rest.render import checkpoints, failures, jobs, metrics, snapshots
