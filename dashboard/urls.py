@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
-from django.urls import path
+from django.urls import path, re_path
 from django.views.generic import RedirectView
 
 from dashboard.views import (
     account,
     checkpoints,
     cluster,
+    exceptions,
     fleet,
     job,
     replays,
@@ -39,6 +40,12 @@ urlpatterns = [
     path("jobs/<str:name>/savepoints/import/", savepoints.import_, name="import"),
     path("jobs/<str:name>/schedules/", savepoints.add_schedule, name="add_schedule"),
     path("schedules/<int:schedule_id>/remove/", savepoints.remove_schedule, name="rm_schedule"),
+    path("jobs/<str:name>/exceptions/", exceptions.page, name="exceptions"),
+    re_path(
+        r"^jobs/(?P<name>[^/]+)/exceptions\.(?P<shape>csv|json)$",
+        exceptions.export,
+        name="exceptions_file",
+    ),
     path("jobs/<str:name>/versions/", versions.page, name="versions"),
     path("jobs/<str:name>/versions/upload/", versions.upload, name="upload"),
     path("jobs/<str:name>/replays/", replays.of_job, name="job_replays"),

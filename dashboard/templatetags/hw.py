@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -21,13 +21,16 @@ from django.utils.safestring import SafeString, mark_safe
 
 from controlplane.jobs.shell import Shell, shell
 from controlplane.moments import epoch_ms
-from dashboard import cells, fmt
+from dashboard import cells, fmt, pictures
 
 register = template.Library()
 _JSON_ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
 
 
-def _ms(moment: datetime | float | None) -> float | None:
+def _ms(moment: datetime | float | str | None) -> float | None:
+    """Epoch ms; to a template, what is not there is an empty text."""
+    if isinstance(moment, str):
+        return None
     return epoch_ms(moment) if isinstance(moment, datetime) else moment
 
 
@@ -200,3 +203,9 @@ def here(context: RequestContext, name: str) -> SafeString:
     """Marks the navigation entry of this page."""
     current = context.get("section") == name
     return mark_safe(' aria-current="page"') if current else SafeString("")
+
+
+@register.simple_tag
+def count_bars(counts: Sequence[float], tone: str = "crit") -> SafeString:
+    """Counts over time as a strip of bars."""
+    return pictures.bars(counts, 240, 28, tone)

@@ -14,6 +14,7 @@ PAGES = {
     "/jobs/flights/": 16,
     "/jobs/flights/checkpoints/": 15,
     "/jobs/flights/savepoints/": 17,
+    "/jobs/flights/exceptions/": 16,
     "/jobs/flights/versions/": 14,
     "/jobs/flights/replays/": 14,
     "/replays/": 6,

@@ -3,6 +3,7 @@ import htmx from 'htmx.org';
 import './tips.js';
 import './dialogs.js';
 import './forms.js';
+import './copy.js';
 import * as cells from './cells.js';
 import * as live from './live.js';
 import * as shell from './shell.js';
