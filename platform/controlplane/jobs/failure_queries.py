@@ -184,7 +184,7 @@ def _counted(rows: QuerySet[RunFailure]) -> list[dict[str, Any]]:
     found = grouped.annotate(
         count=Count("id"), first=Min("at"), last=Max("at"), newest=Max("id")
     ).order_by("-last", "fingerprint")
-    return list(found)
+    return [dict(one) for one in found]
 
 
 def _from_ms(span: str, to_ms: int, firsts: Sequence[int]) -> int:
