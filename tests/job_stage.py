@@ -22,7 +22,8 @@ from engine.cluster.jobs.restart import RestartPolicy
 from engine.cluster.jobs.restart_strategies import FixedDelay
 from engine.cluster.machines.fleet import Fleet
 from engine.cluster.snapshots.job_snapshots import SnapshotSettings
-from engine.cluster.store.store import JobRow, Store
+from engine.cluster.store.rows import JobRow
+from engine.cluster.store.store import Store
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from engine.checkpoint.coordination.stats import RestoredCheckpoint
 from engine.cluster.machines.control_server import Peer
 from engine.cluster.machines.scheduler import Allocation
-from engine.cluster.store.store import ProcessRow, SnapshotRow
+from engine.cluster.store.rows import ProcessRow, SnapshotRow
 from engine.graph.jobgraph import TaskId
 from engine.rest.model.jobs import TaskStatus
 from engine.runtime.control import Found, Message

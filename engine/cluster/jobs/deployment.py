@@ -25,7 +25,8 @@ from engine.cluster.jobs.read_limits import ReadLimits
 from engine.cluster.machines.control_server import Peer
 from engine.cluster.machines.fleet import Fleet
 from engine.cluster.programs.artifacts import graph_file
-from engine.cluster.store.store import JobRow, ProcessRow, Store
+from engine.cluster.store.rows import JobRow, ProcessRow
+from engine.cluster.store.store import Store
 from engine.elements import Micros, SnapshotKind
 from engine.errors import HeadwaterError
 from engine.graph.jobgraph import TaskId

@@ -34,7 +34,7 @@ from engine.cluster.jobs.source_history import JobStatistics
 from engine.cluster.machines.scheduler import Shortage
 from engine.cluster.machines.sweeping import sweep_state
 from engine.cluster.snapshots.job_snapshots import JobSnapshots, SnapshotSettings
-from engine.cluster.store.store import JobRow
+from engine.cluster.store.rows import JobRow
 from engine.elements import SnapshotKind
 from engine.errors import Domain
 from engine.graph.plan import Plan

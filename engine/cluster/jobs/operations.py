@@ -16,7 +16,8 @@ from enum import StrEnum
 
 from engine.checkpoint.coordination.effects import Operation, OperationStatus
 from engine.clock import now_ms
-from engine.cluster.store.store import OperationRow, Store
+from engine.cluster.store.rows import OperationRow
+from engine.cluster.store.store import Store
 from engine.elements import AfterBarrier, SnapshotKind
 from engine.rest.errors import operation_not_found
 from engine.rest.model.jobs import JobStatus

@@ -36,7 +36,7 @@ from engine.cluster.settings.job_settings import (
     directory_of,
     snapshot_settings,
 )
-from engine.cluster.store.store import JobRow, SnapshotRow
+from engine.cluster.store.rows import JobRow, SnapshotRow
 from engine.elements import SnapshotKind
 from engine.errors import HeadwaterError, StorageError
 from engine.graph.plan import Plan

@@ -22,7 +22,8 @@ from engine.cluster.machines import processes
 from engine.cluster.machines.control_server import Peer
 from engine.cluster.machines.scheduler import Allocation, Shortage, SlotPool
 from engine.cluster.settings.cluster_settings import EVERY_SECOND, Heartbeats
-from engine.cluster.store.store import ProcessRow, Store
+from engine.cluster.store.rows import ProcessRow
+from engine.cluster.store.store import Store
 from engine.runtime.control import (
     Heartbeat,
     KillWorkers,

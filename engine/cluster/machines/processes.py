@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.cluster.store.store import ProcessRow
+from engine.cluster.store.rows import ProcessRow
 
 CHECK_S = 0.02
 """Between looks at a dying process: the kernel needs a few milliseconds to take it apart."""

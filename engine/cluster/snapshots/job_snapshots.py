@@ -33,7 +33,8 @@ from engine.clock import now_ms
 from engine.cluster.background import Background
 from engine.cluster.snapshots.checkpoint_log import StoredLog
 from engine.cluster.snapshots.snapshot_files import SnapshotFiles
-from engine.cluster.store.store import SnapshotRow, Store
+from engine.cluster.store.rows import SnapshotRow
+from engine.cluster.store.store import Store
 from engine.elements import AfterBarrier, Barrier
 from engine.errors import HeadwaterError, StorageError
 from engine.graph.jobgraph import TaskId

@@ -23,7 +23,8 @@ from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.format.shared import SharedFiles, shared_folder, shared_names
 from engine.checkpoint.restoring.restore import load_manifest
 from engine.checkpoint.storage.addresses import open_folder
-from engine.cluster.store.store import SnapshotRow, Store
+from engine.cluster.store.rows import SnapshotRow
+from engine.cluster.store.store import Store
 from engine.elements import Barrier
 from engine.errors import HeadwaterError, RestoreError, SnapshotCorrupt, StorageError
 

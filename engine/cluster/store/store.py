@@ -22,199 +22,27 @@ Errors     when the disk is full, StorageError from whatever a promise rests on:
 from __future__ import annotations
 
 import json
-import logging
-import sqlite3
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from engine.checkpoint.coordination.stats import REMEMBERED
-from engine.cluster.store.flushing import Flushing
-from engine.cluster.store.schema import connect
+from engine.cluster.store.rows import (
+    JobRow,
+    OperationRow,
+    ProcessRow,
+    job_of,
+    operation_of,
+    operation_write,
+)
+from engine.cluster.store.snapshot_tables import SnapshotTables
 from engine.connectors.contract import Json
-from engine.elements import SnapshotKind
-from engine.errors import StorageError
 from engine.rest.model.cluster import Artifact
 from engine.rest.model.jobs import JobStatus
 
-log = logging.getLogger(__name__)
-
-FAILURES_KEPT = 100
-_FORGET_SNAPSHOT = "DELETE FROM snapshots WHERE job_id = ? AND checkpoint_id = ?"
-_PUT_CHECKPOINT = "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?)"
-_FORGET_CHECKPOINTS = """
-DELETE FROM checkpoints WHERE job_id = ? AND checkpoint_id NOT IN
-    (SELECT checkpoint_id FROM checkpoints WHERE job_id = ? ORDER BY checkpoint_id DESC LIMIT ?)
-AND checkpoint_id NOT IN (SELECT max(checkpoint_id) FROM checkpoints WHERE job_id = ? GROUP BY sort)
-"""
 ATTEMPTS_KEPT = 100
-FREE_PAGES = 256
-"""A megabyte: less is soon used again, and needs no work."""
+FAILURES_KEPT = 100
 
 
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """A job as it was submitted, and where it stands."""
-
-    job_id: str
-    name: str
-    status: JobStatus
-    entered_ms: Mapping[JobStatus, int]
-    submitted_ms: int
-    folder: str
-    """Holds `graph.pkl` and `plan.json`."""
-    code: str
-    """Folder of the artifact."""
-    arguments: tuple[str, ...] = ()
-    settings: Mapping[str, str] = field(default_factory=dict)
-    restore_path: str | None = None
-    """The snapshot it was submitted with."""
-    next_checkpoint_id: int = 1
-    python: str = ""
-    """Interpreter of its build step and workers; empty: the one that runs the engine."""
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRow:
-    """A completed checkpoint or savepoint."""
-
-    job_id: str
-    checkpoint_id: int
-    kind: SnapshotKind
-    path: str
-    completed_ms: int
-    ends_job: bool = False
-    """Nothing is left to do but to commit it: the job stops with it, or its input has ended."""
-    discarded: bool = False
-
-    @property
-    def recoverable(self) -> bool:
-        """Whether a failed job starts again from here.
-
-        A savepoint that a job runs on from is not: it belongs to a person, who may move it.
-        """
-        return self.kind is SnapshotKind.CHECKPOINT or self.ends_job
-
-
-@dataclass(frozen=True, slots=True)
-class OperationRow:
-    """A long operation, as its client polls it."""
-
-    trigger_id: str
-    job_id: str | None
-    what: str
-    """savepoint, stop, checkpoint or disposal."""
-    requested_ms: int
-    done: bool = False
-    location: str | None = None
-    checkpoint_id: int | None = None
-    failure: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessRow:
-    """A process that was started: its id alone could be another process by now."""
-
-    pid: int
-    created: float
-    what: str
-
-
-class Store:
+class Store(SnapshotTables):
     """All tables. Owned by one thread."""
-
-    def __init__(self, path: Path) -> None:
-        """Open the file, or begin one. Raises ConfigError."""
-        self._db = connect(path)
-        self._db.row_factory = sqlite3.Row
-        self._path = path
-        self._flushing = Flushing(path)
-        self._later: deque[tuple[str, tuple[object, ...]]] = deque()
-        """Writes for which there was no room yet."""
-
-    def close(self) -> None:
-        """Close the file."""
-        self.catch_up()
-        self._db.close()
-
-    def catch_up(self) -> None:
-        """Write what there was no room for, if there is now. To be called now and then."""
-        try:
-            self._write_late()
-        except sqlite3.Error as error:
-            log.debug("%s", error)
-
-    def give_room_back(self) -> None:
-        """Return pages that rows have left to the disk, if there are many."""
-        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
-        if free > FREE_PAGES:
-            with suppress(sqlite3.OperationalError):  # it takes room in the journal first
-                self._db.execute("PRAGMA incremental_vacuum").fetchall()
-
-    def _now(self, statement: str, values: tuple[object, ...]) -> None:
-        """Write what a promise rests on, and what waits for it. Raises StorageError."""
-        try:
-            self._write_late((statement, values))
-        except sqlite3.OperationalError as error:
-            msg = f"store {self._path} cannot be written: {error}; make room on its disk"
-            raise StorageError(msg) from error
-
-    def _written(self, statement: str, values: tuple[object, ...]) -> None:
-        """Write what a promise rests on that is given after `on_disk`. Raises StorageError.
-
-        It survives a kill at once, but a loss of power only then.
-        """
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        try:
-            self._now(statement, values)
-        finally:
-            self._db.execute("PRAGMA synchronous=FULL")
-
-    async def on_disk(self) -> None:
-        """Wait, with others, until everything written survives a loss of power.
-
-        Raises StorageError.
-        """
-        await self._flushing.on_disk()
-
-    def _soon(self, statement: str, values: tuple[object, ...]) -> None:
-        """Write at once if there is room, else later."""
-        self._all_soon((statement, values))
-
-    def _with_next(self, *writes: tuple[str, tuple[object, ...]]) -> None:
-        """Write all of these with whatever is written next: they are not worth a flush."""
-        self._later.extend(writes)
-
-    def _all_soon(self, *writes: tuple[str, tuple[object, ...]]) -> None:
-        """Write all of these together."""
-        self._later.extend(writes)
-        try:
-            self._write_late()
-        except sqlite3.OperationalError as error:
-            log.warning("store %s: %d writes wait: %s", self._path, len(self._later), error)
-
-    def _write_late(self, *promises: tuple[str, tuple[object, ...]]) -> None:
-        """Write all that waits in one transaction, which costs one flush."""
-        if not self._later and not promises:
-            return
-        self._db.execute("BEGIN")
-        try:
-            for write in (*self._later, *promises):
-                self._write_past(*write)
-            self._db.execute("COMMIT")
-        except sqlite3.Error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-        self._later.clear()
-
-    def _write_past(self, statement: str, values: tuple[object, ...]) -> None:
-        try:
-            self._db.execute(statement, values)
-        except sqlite3.IntegrityError as error:  # e.g. its job was forgotten: nobody will ask
-            log.warning("store %s: what is past was not written: %s", self._path, error)
 
     # Artifacts.
 
@@ -253,7 +81,7 @@ class Store:
     def jobs(self) -> Sequence[JobRow]:
         """Every job, oldest first."""
         rows = self._db.execute("SELECT * FROM jobs ORDER BY submitted_ms, job_id")
-        return [_job(row) for row in rows]
+        return [job_of(row) for row in rows]
 
     def set_status(self, job_id: str, status: JobStatus, entered: Mapping[JobStatus, int]) -> None:
         """Record the state of a job."""
@@ -314,117 +142,25 @@ class Store:
         """A process is gone."""
         self._soon("DELETE FROM processes WHERE pid = ?", (pid,))
 
-    # Snapshots.
-
-    def add_snapshot(self, row: SnapshotRow) -> None:
-        """Record a completed snapshot, for good after `on_disk`. Raises StorageError."""
-        self._written(*_put_snapshot(row))
-
-    def claim(self, row: SnapshotRow) -> None:
-        """Make a snapshot from elsewhere a checkpoint of this job; no other has it any more.
-
-        Raises StorageError.
-        """
-        self._now("DELETE FROM snapshots WHERE path = ? AND job_id != ?", (row.path, row.job_id))
-        self._now(*_put_snapshot(row))
-
-    def recovery_point(self, job_id: str) -> SnapshotRow | None:
-        """The newest snapshot that a failed job starts again from."""
-        rows = self._db.execute(
-            "SELECT * FROM snapshots WHERE job_id = ? AND NOT discarded"
-            " ORDER BY checkpoint_id DESC",
-            (job_id,),
-        )
-        return next((row for row in map(_snapshot, rows) if row.recoverable), None)
-
-    def has_snapshots_below(self, folder: str, but_of: str) -> bool:
-        """Whether a job other than `but_of` has a snapshot in a folder: it has claimed it."""
-        beginning = f"{folder.rstrip('/')}/"
-        row = self._one(
-            "SELECT 1 FROM snapshots WHERE job_id != ? AND substr(path, 1, ?) = ? LIMIT 1",
-            but_of, len(beginning), beginning,
-        )  # fmt: skip
-        return row is not None
-
-    def snapshot_paths(self, job_id: str) -> set[str]:
-        """Where the snapshots of a job lie, as far as their files may still be there."""
-        rows = self._db.execute("SELECT * FROM snapshots WHERE job_id = ?", (job_id,))
-        return {row.path for row in self._not_forgotten(rows)}
-
-    def replaced_checkpoints(self, job_id: str, retained: int) -> Sequence[SnapshotRow]:
-        """Checkpoints, never savepoints, older than the newest `retained` ones.
-
-        With those that were discarded before, whose files may still be there.
-        """
-        rows = self._db.execute(
-            "SELECT * FROM snapshots WHERE job_id = ? AND kind = ? ORDER BY checkpoint_id DESC",
-            (job_id, SnapshotKind.CHECKPOINT),
-        )
-        return self._not_forgotten(rows)[retained:]
-
-    def _not_forgotten(self, rows: Iterable[sqlite3.Row]) -> list[SnapshotRow]:
-        """Without those whose end waits to be written."""
-        forgotten = {values for statement, values in self._later if statement == _FORGET_SNAPSHOT}
-        found = map(_snapshot, rows)
-        return [row for row in found if (row.job_id, row.checkpoint_id) not in forgotten]
-
-    def discard(self, job_id: str, checkpoint_id: int) -> None:
-        """Record that a checkpoint's files will be deleted after `on_disk`: do not restore it."""
-        self._written(
-            "UPDATE snapshots SET discarded = 1 WHERE job_id = ? AND checkpoint_id = ?",
-            (job_id, checkpoint_id),
-        )
-
-    def forget_snapshot(self, job_id: str, checkpoint_id: int) -> None:
-        """The files of a snapshot are deleted. If that is forgotten, they are deleted again."""
-        self._with_next((_FORGET_SNAPSHOT, (job_id, checkpoint_id)))
-
-    # Statistics of checkpoints.
-
-    def put_checkpoints(self, job_id: str, *rows: tuple[int, str, Json]) -> None:
-        """Record what became of checkpoints: number, sort, body.
-
-        The newest ones are kept, and of older ones the newest of each sort.
-        """
-        self._with_next(
-            *((_PUT_CHECKPOINT, (job_id, id_, sort, json.dumps(body))) for id_, sort, body in rows),
-            (_FORGET_CHECKPOINTS, (job_id, job_id, REMEMBERED, job_id)),
-        )
-
-    def checkpoints(self, job_id: str) -> Sequence[Json]:
-        """What was recorded, oldest first."""
-        self.catch_up()
-        rows = self._db.execute(
-            "SELECT body FROM checkpoints WHERE job_id = ? ORDER BY checkpoint_id", (job_id,)
-        )
-        return [json.loads(row[0]) for row in rows]
-
-    def restorable(self, job_id: str) -> set[int]:
-        """Snapshots whose files are there, as far as the engine knows."""
-        rows = self._db.execute(
-            "SELECT checkpoint_id FROM snapshots WHERE job_id = ? AND NOT discarded", (job_id,)
-        )
-        return {int(row[0]) for row in rows}
-
     # Operations.
 
     def add_operation(self, row: OperationRow) -> None:
         """Record that an operation has begun. Raises StorageError."""
-        self._now(*_put_operation(row))
+        self._now(*operation_write(row))
 
     def put_operation(self, row: OperationRow) -> None:
         """Record where an operation stands."""
-        self._soon(*_put_operation(row))
+        self._soon(*operation_write(row))
 
     def operation(self, trigger_id: str) -> OperationRow | None:
         """One operation."""
         row = self._one("SELECT * FROM operations WHERE trigger_id = ?", trigger_id)
-        return _operation(row) if row else None
+        return operation_of(row) if row else None
 
     def open_operations(self) -> Sequence[OperationRow]:
         """Operations that are not done."""
         rows = self._db.execute("SELECT * FROM operations WHERE NOT done")
-        return [_operation(row) for row in rows]
+        return [operation_of(row) for row in rows]
 
     def forget_operations(self, before_ms: int) -> None:
         """Remove operations that are done, and were asked for before that time."""
@@ -458,59 +194,3 @@ class Store:
             "SELECT body FROM failures WHERE job_id = ? ORDER BY id DESC LIMIT ?", (job_id, limit)
         )
         return [json.loads(row[0]) for row in rows]
-
-    def _one(self, query: str, *values: object) -> sqlite3.Row | None:
-        row: sqlite3.Row | None = self._db.execute(query, values).fetchone()
-        return row
-
-
-def _job(row: sqlite3.Row) -> JobRow:
-    entered = {JobStatus(status): at for status, at in json.loads(row["entered_ms"]).items()}
-    return JobRow(
-        job_id=row["job_id"],
-        name=row["name"],
-        status=JobStatus(row["status"]),
-        entered_ms=entered,
-        submitted_ms=row["submitted_ms"],
-        folder=row["folder"],
-        code=row["code"],
-        arguments=tuple(json.loads(row["arguments"])),
-        settings=json.loads(row["settings"]),
-        restore_path=row["restore_path"],
-        next_checkpoint_id=row["next_checkpoint_id"],
-        python=row["python"],
-    )
-
-
-def _snapshot(row: sqlite3.Row) -> SnapshotRow:
-    flags = {name: bool(row[name]) for name in ("ends_job", "discarded")}
-    return SnapshotRow(**(dict(row) | flags | {"kind": SnapshotKind(row["kind"])}))
-
-
-def _put_snapshot(row: SnapshotRow) -> tuple[str, tuple[object, ...]]:
-    return "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)", (
-        row.job_id,
-        row.checkpoint_id,
-        row.kind,
-        row.path,
-        row.completed_ms,
-        row.ends_job,
-        row.discarded,
-    )
-
-
-def _operation(row: sqlite3.Row) -> OperationRow:
-    return OperationRow(**(dict(row) | {"done": bool(row["done"])}))
-
-
-def _put_operation(row: OperationRow) -> tuple[str, tuple[object, ...]]:
-    return "INSERT OR REPLACE INTO operations VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (
-        row.trigger_id,
-        row.job_id,
-        row.what,
-        row.requested_ms,
-        row.done,
-        row.location,
-        row.checkpoint_id,
-        row.failure,
-    )

@@ -19,7 +19,8 @@ from engine.checkpoint.coordination.stats import (
 )
 from engine.cluster.jobs.life import JobLife
 from engine.cluster.snapshots.checkpoint_log import StoredLog
-from engine.cluster.store.store import JobRow, SnapshotRow, Store
+from engine.cluster.store.rows import JobRow, SnapshotRow
+from engine.cluster.store.store import Store
 from engine.elements import SnapshotKind
 
 JOB = "ab" * 16

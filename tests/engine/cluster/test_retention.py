@@ -22,7 +22,8 @@ from engine.cluster.programs.artifacts import Artifacts, Built
 from engine.cluster.programs.build import GRAPH, PLAN
 from engine.cluster.retention import ARTIFACTS_KEPT, Retention
 from engine.cluster.settings.job_settings import EXTERNALIZED
-from engine.cluster.store.store import OperationRow, Store
+from engine.cluster.store.rows import OperationRow
+from engine.cluster.store.store import Store
 from engine.elements import SnapshotKind
 from engine.errors import ConfigError
 from engine.graph.plan import OperatorKind, OperatorPlan, Plan, VertexPlan

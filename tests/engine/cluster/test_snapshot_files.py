@@ -18,7 +18,8 @@ from engine.checkpoint.storage.addresses import open_folder
 from engine.cluster.jobs.life import JobLife
 from engine.cluster.snapshots import snapshot_files
 from engine.cluster.snapshots.snapshot_files import SnapshotFiles
-from engine.cluster.store.store import JobRow, SnapshotRow, Store
+from engine.cluster.store.rows import JobRow, SnapshotRow
+from engine.cluster.store.store import Store
 from engine.elements import MIN_TIME, Barrier, SnapshotKind
 from engine.errors import StorageError
 from engine.keygroups import KeyGroupRange

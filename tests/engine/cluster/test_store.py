@@ -5,14 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from engine.cluster.store.store import (
-    FAILURES_KEPT,
-    JobRow,
-    OperationRow,
-    ProcessRow,
-    SnapshotRow,
-    Store,
-)
+from engine.cluster.store.rows import JobRow, OperationRow, ProcessRow, SnapshotRow
+from engine.cluster.store.store import FAILURES_KEPT, Store
 from engine.elements import SnapshotKind
 from engine.errors import StorageError
 from engine.rest.model.cluster import Artifact

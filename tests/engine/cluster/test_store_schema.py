@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.cluster.store import schema
-from engine.cluster.store.store import JobRow, OperationRow, ProcessRow, SnapshotRow, Store
+from engine.cluster.store.rows import JobRow, OperationRow, ProcessRow, SnapshotRow
+from engine.cluster.store.store import Store
 from engine.elements import SnapshotKind
 from engine.errors import ConfigError
 from engine.rest.model.cluster import Artifact

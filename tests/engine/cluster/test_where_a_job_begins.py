@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoint.coordination.effects import SnapshotRequest
-from engine.cluster.store.store import SnapshotRow
+from engine.cluster.store.rows import SnapshotRow
 from engine.elements import SnapshotKind
 from engine.rest.model.requests import ClaimMode
 from engine.runtime import control
