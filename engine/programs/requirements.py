@@ -1,6 +1,7 @@
 """The packages that a program needs beside those of the engine.
 
     flights.py         # /// script          inline metadata (PEP 723): dependencies = […]
+                                             and requires-python = "…", which must admit ours
     folder, zip        requirements.txt      one requirement a line, as `pip freeze` writes them
     wheel              METADATA              its Requires-Dist
 
@@ -10,11 +11,14 @@ Refused  options, paths and file addresses: a program names packages, and the en
 
 from __future__ import annotations
 
+import platform
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from email.parser import BytesHeaderParser
 from pathlib import Path
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from engine.errors import ArtifactError
 from engine.programs.entry import MAIN
@@ -23,6 +27,7 @@ FILE = "requirements.txt"
 OURS = "headwater"
 """Is there by definition, whether or not it was installed as a package."""
 MAX_REQUIREMENTS = 1_000
+PYTHON = platform.python_version()
 
 _BLOCK = re.compile(r"^# /// script[ \t]*\r?\n((?:#(?: .*)?\r?\n)+?)# ///[ \t]*\r?$", re.MULTILINE)
 _REQUIREMENT = re.compile(
@@ -38,10 +43,12 @@ def of_file(path: Path) -> tuple[str, ...]:
         return ()
     lines = (line[2:] for line in match[1].splitlines())
     try:
-        given = tomllib.loads("\n".join(lines)).get("dependencies", [])
+        metadata = tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
         msg = f"script metadata of {path.name} cannot be read: {error}; correct it"
         raise ArtifactError(msg) from error
+    _check_python(metadata.get("requires-python", ""), path.name)
+    given = metadata.get("dependencies", [])
     if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
         msg = (
             f"script metadata of {path.name} has no list of texts as dependencies: got {given!r}"
@@ -51,6 +58,24 @@ def of_file(path: Path) -> tuple[str, ...]:
     return _checked(given, path.name)
 
 
+def _check_python(wanted: object, where: str) -> None:
+    """Refuse a program that the engine's own interpreter cannot run. Raises ArtifactError."""
+    try:
+        admitted = SpecifierSet(wanted if isinstance(wanted, str) else repr(wanted))
+    except InvalidSpecifier as error:
+        msg = (
+            f"{where} has a requires-python that is none: got {wanted!r}"
+            '; write e.g. requires-python = ">=3.11"'
+        )
+        raise ArtifactError(msg) from error
+    if not admitted.contains(PYTHON, prereleases=True):
+        msg = (
+            f"{where} requires Python {wanted}, this engine runs {PYTHON}; change "
+            "requires-python, or run an engine on such a Python"
+        )
+        raise ArtifactError(msg)
+
+
 def of_folder(folder: Path) -> tuple[str, ...]:
     """Requirements of an unpacked program. Raises ArtifactError."""
     listed = folder / FILE
@@ -58,9 +83,9 @@ def of_folder(folder: Path) -> tuple[str, ...]:
         return _checked(_lines(listed.read_text(encoding="utf-8", errors="replace")), FILE)
     for metadata in sorted(folder.glob("*.dist-info/METADATA")):
         with metadata.open("rb") as file:
-            return _checked(
-                BytesHeaderParser().parse(file).get_all("Requires-Dist", []), "METADATA"
-            )
+            headers = BytesHeaderParser().parse(file)
+        _check_python(headers.get("Requires-Python", ""), "METADATA")
+        return _checked(headers.get_all("Requires-Dist", []), "METADATA")
     main = folder / MAIN
     return of_file(main) if main.is_file() else ()
 

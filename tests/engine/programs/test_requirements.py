@@ -46,6 +46,21 @@ def test_metadata_of_another_form_is_one_sentence(tmp_path: Path, given: str) ->
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("given", ['">=3.99"', '"<3"'])
+def test_a_job_file_for_another_python_is_refused_in_one_sentence(
+    tmp_path: Path, given: str
+) -> None:
+    wanted = given.strip('"')
+    with pytest.raises(ArtifactError, match=f"job.py requires Python {wanted}, this engine runs 3"):
+        of_file(script(tmp_path, f"# /// script\n# requires-python = {given}\n# ///\n"))
+
+
+@pytest.mark.parametrize("given", ['"soon"', "3", "[]"])
+def test_a_python_that_is_none_is_one_sentence(tmp_path: Path, given: str) -> None:
+    with pytest.raises(ArtifactError, match=r"job.py has a requires-python that is none: got"):
+        of_file(script(tmp_path, f"# /// script\n# requires-python = {given}\n# ///\n"))
+
+
 def test_a_folder_lists_them_in_requirements_txt(tmp_path: Path) -> None:
     text = "# ours\nrich>=13 # pretty\n\nheadwater\nhttpx==0.28 \\\n    --hash=sha256:0a\n"
     programs.written(tmp_path, {"requirements.txt": text, "__main__.py": SCRIPT})
@@ -61,6 +76,13 @@ def test_a_wheel_lists_them_in_its_metadata(tmp_path: Path) -> None:
     about = "Name: tides\nRequires-Dist: rich>=13\nRequires-Dist: headwater (>=0.1)\n\nLong\n"
     folder = programs.written(tmp_path, {"tides-1.0.dist-info/METADATA": about})
     assert of_folder(folder) == ("rich>=13",)
+
+
+def test_a_wheel_for_another_python_is_refused(tmp_path: Path) -> None:
+    about = "Name: tides\nRequires-Python: <3.11\n\nLong\n"
+    folder = programs.written(tmp_path, {"tides-1.0.dist-info/METADATA": about})
+    with pytest.raises(ArtifactError, match=r"METADATA requires Python <3\.11"):
+        of_folder(folder)
 
 
 @pytest.mark.parametrize(
