@@ -180,6 +180,9 @@ class JobManagerService:
 
     async def run(self, request: RunRequest) -> str:
         """Start a job and return its id as soon as it is accepted."""
+        if request.savepoint_path is not None:
+            place = self._places.place(request.savepoint_path)
+            request = replace(request, savepoint_path=place.url)
         return await self._jobs.submit(request)
 
     async def cancel(self, job_id: str) -> None:
@@ -296,8 +299,8 @@ class JobManagerService:
 
     async def preflight(self, request: PreflightRequest) -> Preflight:
         """Say what a start from a snapshot would restore."""
+        path = self._places.place(request.savepoint_path).url
         plan = await self._artifacts.plan(request.program)
-        path = absolute(request.savepoint_path)
         manifest, report = await check(
             path, plan, request.allow_non_restored, renames_of(request.program.settings)
         )

@@ -1,0 +1,50 @@
+"""Snapshots that clients name to begin from lie in the configured folders, or are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.cluster.artifacts import Artifacts
+from engine.cluster.deployment import Surroundings
+from engine.cluster.fleet import Fleet
+from engine.cluster.jobs import Jobs
+from engine.cluster.resources import LocalTaskManagers
+from engine.cluster.service import JobManagerService
+from engine.cluster.store import Store
+from engine.rest.errors import Forbidden, NotFound
+from engine.rest.model.requests import PreflightRequest, Program, RunRequest
+
+
+@pytest.fixture
+def service(tmp_path: Path):
+    home = tmp_path / "home"
+    home.mkdir()
+    store = Store(home / "engine.db")
+    fleet, artifacts = Fleet(store, lambda: None), Artifacts(home, store)
+    jobs = Jobs(home, Surroundings(store, fleet, home, home, 100), artifacts)
+    resources = LocalTaskManagers(home, home, 1, None, respawn=False)
+    allowed = (str(tmp_path / "allowed"),)
+    yield JobManagerService(home / "savepoints", store, fleet, artifacts, jobs, resources, allowed)
+    store.close()
+
+
+async def test_a_path_outside_is_refused_before_anything_is_built(
+    service: JobManagerService, tmp_path: Path
+) -> None:
+    for path in ("/etc", f"{tmp_path}/allowed/../secret", "s3://elsewhere/s"):
+        with pytest.raises(Forbidden, match="lies outside of the folders"):
+            await service.run(RunRequest(Program("none"), savepoint_path=path))
+        with pytest.raises(Forbidden, match="lies outside of the folders"):
+            await service.preflight(PreflightRequest(Program("none"), path))
+
+
+async def test_what_the_operator_allowed_may_be_named(
+    service: JobManagerService, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "allowed" / "savepoint-1")
+    with pytest.raises(NotFound):  # the program, which comes after the path
+        await service.run(RunRequest(Program("none"), savepoint_path=path))
+    with pytest.raises(NotFound):
+        await service.preflight(PreflightRequest(Program("none"), path))
