@@ -105,7 +105,7 @@ class Retention:
             await master.snapshots.dispose()
         self._store.forget_job(row.job_id)
         self._jobs.forget(row.job_id)
-        slots = range(max(vertex.parallelism for vertex in master.plan.vertices))
+        slots = range(master.plan.slots)
         logs = [self._home / "logs" / log_name(row.job_id, slot) for slot in slots]
         await asyncio.to_thread(_delete, [Path(row.folder), *logs])
 

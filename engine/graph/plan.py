@@ -131,6 +131,11 @@ class Plan:
         return tuple(operator for vertex in self.vertices for operator in vertex.operators)
 
     @property
+    def slots(self) -> int:
+        """Workers that it needs: each has one subtask of every vertex, as long as there are any."""
+        return max((vertex.parallelism for vertex in self.vertices), default=0)
+
+    @property
     def sources(self) -> tuple[VertexPlan, ...]:
         """The vertices that read."""
         return tuple(v for v in self.vertices if v.operators[0].kind is OperatorKind.SOURCE)

@@ -38,7 +38,7 @@ def job_details(master: JobMaster, fleet: Fleet) -> JobDetails:
         start_ms=row.submitted_ms,
         end_ms=master.life.end_ms,
         timestamps=dict(master.life.entered_ms),
-        parallelism=max(vertex.parallelism for vertex in plan.vertices),
+        parallelism=plan.slots,
         max_parallelism=plan.max_parallelism,
         plan=plan,
         vertices=tuple(_vertex(vertex, master, fleet) for vertex in plan.vertices),

@@ -61,7 +61,7 @@ class JobMaster:
         on_end: Callable[[JobMaster], None],
     ) -> None:
         self.row = row
-        self.rescaling = Rescaling(plan, self, on_operation)
+        self.rescaling = Rescaling(plan, self, on_operation, row.rescales)
         self.life = JobLife(row.status, dict(row.entered_ms))
         self.snapshots = JobSnapshots(
             row.job_id, self.plan, settings, around.store, self, row.next_checkpoint_id
@@ -72,7 +72,7 @@ class JobMaster:
         """The present one, or the last one."""
         self.waiting_for: str | None = None
         self.failures = FailureLog(row.job_id, policy, around.store)
-        self.restarts = 0
+        self.restarts = row.restarts
         self._around = around
         self._on_operation = on_operation
         self._on_end = on_end
@@ -114,7 +114,6 @@ class JobMaster:
     def recover(self) -> None:
         """Go on with a job that an earlier job manager left behind; none of its workers runs."""
         self.failures.recall()
-        self.restarts = max(0, self._around.store.attempts(self.row.job_id) - 1)
         self._work.start(self.snapshots.sweep())
         self._work.start(self.sweep_state())
         match self.life.status:
@@ -124,9 +123,25 @@ class JobMaster:
                 self._enter(JobStatus.FAILED)
             case JobStatus.RUNNING:
                 self._enter(JobStatus.RESTARTING)
+                self._start_again()
+            case JobStatus.RESTARTING:
+                self._start_again()
+            case JobStatus.CREATED:
                 self.start()
-            case JobStatus.CREATED | JobStatus.RESTARTING:
-                self.start()
+
+    def fail_at_once(self, failure: Failure) -> None:
+        """End a job that an earlier job manager left behind: it can never be started again."""
+        self.failures.recall()
+        if self.life.status.terminal:
+            return
+        self.failures.add(failure)
+        match self.life.status:
+            case JobStatus.CANCELLING:
+                self._enter(JobStatus.CANCELED)
+                return
+            case JobStatus.CREATED | JobStatus.RUNNING | JobStatus.RESTARTING:
+                self._enter(JobStatus.FAILING)
+        self._enter(JobStatus.FAILED)
 
     def cancel(self) -> None:
         """Kill the workers and end as CANCELED; nothing to do when it is on its way already."""
@@ -188,8 +203,7 @@ class JobMaster:
         if not self._wants_slots:
             return
         attempt_id = secrets.token_hex(16)
-        count = max(vertex.parallelism for vertex in self.plan.vertices)
-        held = self._around.fleet.allocate(attempt_id, count)
+        held = self._around.fleet.allocate(attempt_id, self.plan.slots)
         if isinstance(held, Shortage):
             self.attempt, self.waiting_for = None, str(held)
             return
@@ -219,7 +233,8 @@ class JobMaster:
     def on_running(self) -> None:
         """Every subtask processes."""
         self._enter(JobStatus.RUNNING)
-        self.rescaling.on_running()
+        if self.rescaling.on_running():
+            self._keep_counts()
         if self.attempt is not None and self.attempt.restored is not None:
             self.snapshots.log.restored(self.attempt.restored)
         self.snapshots.begin()
@@ -304,8 +319,16 @@ class JobMaster:
     async def _restart(self, delay_ms: int) -> None:
         await asyncio.sleep(delay_ms / 1000)
         if self.life.status is JobStatus.RESTARTING:
-            self.restarts += 1
-            self.start()
+            self._start_again()
+
+    def _start_again(self) -> None:
+        self.restarts += 1
+        self._keep_counts()
+        self.start()
+
+    def _keep_counts(self) -> None:
+        rescales = self.rescaling.count
+        self._around.store.set_counts(self.row.job_id, self.restarts, rescales)
 
     # State.
 

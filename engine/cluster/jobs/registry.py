@@ -1,7 +1,8 @@
 """All jobs of a job manager: submitted, recovered, found by id.
 
     submit:   build the graph ─▶ check the snapshot ─▶ record the job ─▶ start it
-    recover:  every job in the store, those that were not at their end start again
+    recover:  every job in the store, those that were not at their end start again; one whose plan
+              cannot be read fails, and says so
 
 Guarantee  nothing has started, and nothing is left behind, when a submission is refused. A job
            that was accepted is in the store, so a job manager that dies a moment later starts it.
@@ -14,6 +15,7 @@ import logging
 import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -23,6 +25,7 @@ from engine.checkpoint.restoring.renames import Renames, renames_of
 from engine.checkpoint.restoring.restore import check_files, load_manifest
 from engine.clock import now_ms
 from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.jobs.failures import raised
 from engine.cluster.jobs.life import JobLife
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.jobs.operations import Operations, What
@@ -42,6 +45,7 @@ from engine.errors import HeadwaterError, StorageError
 from engine.graph.plan import Plan
 from engine.graph.rescaling import Parallelism, parallelism_of, rescaled_plan
 from engine.rest.errors import Conflict, job_not_found
+from engine.rest.model.jobs import Failure
 from engine.rest.model.requests import ClaimMode, RescaleRequest, RunRequest
 
 log = logging.getLogger(__name__)
@@ -92,15 +96,21 @@ class Jobs:
     def recover(self) -> None:
         """Take over the jobs of the job manager that was here before; none of its workers runs."""
         self.operations.close_left_over()
+        lost: dict[str, Failure | None] = {}
         for row in self._around.store.jobs():
             try:
-                master = self._master(row, load_plan(row.folder))
-            except (HeadwaterError, OSError) as error:
+                master, reason = self._master(row, load_plan(row.folder)), None
+            except HeadwaterError as error:
                 log.error("job %s (%s) cannot be recovered: %s", row.name, row.job_id, error)
-                continue
+                master, reason = self._without_plan(row), raised(error, now_ms())
             self._masters[row.job_id] = master
+            lost[row.job_id] = reason
         for master in self.masters:
-            master.recover()
+            failure = lost[master.row.job_id]
+            if failure is None:
+                master.recover()
+            else:
+                master.fail_at_once(failure)
             if master.life.status.terminal:
                 self._on_end(master)
 
@@ -226,6 +236,14 @@ class Jobs:
             self.operations.on_snapshot,
             self._on_end,
         )
+
+    def _without_plan(self, row: JobRow) -> JobMaster:
+        """A job that can only be looked at; without its settings, should they be what is wrong."""
+        nothing = Plan(row.name, 1, None, (), ())
+        try:
+            return self._master(row, nothing)
+        except HeadwaterError:
+            return self._master(replace(row, settings={}), nothing)
 
     def _on_end(self, master: JobMaster) -> None:
         self.operations.on_end(master.row.job_id, master.life.status)

@@ -129,7 +129,11 @@ class Rescaling:
     """The parallelism of one job, and the rescale that is under way, if any."""
 
     def __init__(
-        self, built: Plan, job: SettingsHolder, on_ended: Callable[[Operation], None]
+        self,
+        built: Plan,
+        job: SettingsHolder,
+        on_ended: Callable[[Operation], None],
+        count: int = 0,
     ) -> None:
         """`built`: the plan as the job file made it. Raises ConfigError for a wrong setting."""
         self.plan = rescaled_plan(built, parallelism_in(job.settings))
@@ -137,7 +141,7 @@ class Rescaling:
         self.pending = Rescale.found_in(job.settings)
         self.suspended = self.pending is not None
         """The next attempt shall have the new parallelism: also after a job manager was lost."""
-        self.count = 0
+        self.count = count
         """How often it was changed."""
         self._built = built
         self._job = job
@@ -185,11 +189,13 @@ class Rescaling:
         else:
             self.plan = rescaled_plan(self._built, pending.wanted)
 
-    def on_running(self) -> None:
-        """Every subtask processes."""
-        if self.is_switched:
+    def on_running(self) -> bool:
+        """Every subtask processes; whether that ends a rescale."""
+        switched = self.is_switched
+        if switched:
             self.count += 1
             self._end(None)
+        return switched
 
     def go_back(self, reason: str) -> bool:
         """The job cannot start at the new parallelism; False when no such start is under way."""

@@ -27,7 +27,7 @@ from engine.cluster.programs import build, steps
 from engine.cluster.programs.build import GRAPH, PLAN
 from engine.cluster.programs.environments import Environments
 from engine.cluster.store.store import Store
-from engine.errors import ArtifactError, StorageError, UserError, error_from_json
+from engine.errors import ArtifactError, ConfigError, StorageError, UserError, error_from_json
 from engine.graph.plan import Plan
 from engine.programs import intake
 from engine.rest.errors import artifact_not_found
@@ -241,4 +241,10 @@ def graph_file(folder: str) -> Path:
 
 def load_plan(folder: str) -> Plan:
     """The plan in a job's folder. Raises ConfigError."""
-    return Plan.from_json((Path(folder) / PLAN).read_text())
+    path = Path(folder) / PLAN
+    try:
+        text = path.read_text()
+    except (OSError, ValueError) as error:
+        msg = f"plan {path} cannot be read: {error}; submit the job file again"
+        raise ConfigError(msg) from error
+    return Plan.from_json(text)

@@ -34,6 +34,8 @@ class JobRow:
     next_checkpoint_id: int = 1
     python: str = ""
     """Interpreter of its build step and workers; empty: the one that runs the engine."""
+    restarts: int = 0
+    rescales: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,8 @@ def job_of(row: sqlite3.Row) -> JobRow:
         restore_path=row["restore_path"],
         next_checkpoint_id=row["next_checkpoint_id"],
         python=row["python"],
+        restarts=row["restarts"],
+        rescales=row["rescales"],
     )
 
 

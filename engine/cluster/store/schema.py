@@ -67,7 +67,15 @@ CREATE TABLE checkpoints (
 """
 """Statistics of ended checkpoints, and as number 0 their summary."""
 
-MIGRATIONS = (_V1, _V2, _V3)
+_V4 = """
+ALTER TABLE jobs ADD COLUMN restarts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN rescales INTEGER NOT NULL DEFAULT 0;
+UPDATE jobs SET restarts = max(0, coalesce(
+    (SELECT max(number) FROM attempts WHERE attempts.job_id = jobs.job_id), 0));
+"""
+"""How often a job restarted, and was rescaled: an attempt does not tell which of them it was."""
+
+MIGRATIONS = (_V1, _V2, _V3, _V4)
 VERSION = len(MIGRATIONS)
 
 _INCREMENTAL = 2

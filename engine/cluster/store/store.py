@@ -72,10 +72,10 @@ class Store(SnapshotTables):
     def add_job(self, job: JobRow) -> None:
         """Remember a submitted job."""
         self._now(
-            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (job.job_id, job.name, job.status, json.dumps(job.entered_ms), job.submitted_ms,
              job.folder, job.code, json.dumps(job.arguments), json.dumps(dict(job.settings)),
-             job.restore_path, job.next_checkpoint_id, job.python),
+             job.restore_path, job.next_checkpoint_id, job.python, job.restarts, job.rescales),
         )  # fmt: skip
 
     def jobs(self) -> Sequence[JobRow]:
@@ -94,6 +94,13 @@ class Store(SnapshotTables):
         """Record settings that were changed. Raises StorageError, unless `soon` is enough."""
         write = self._soon if soon else self._now
         write("UPDATE jobs SET settings = ? WHERE job_id = ?", (json.dumps(dict(settings)), job_id))
+
+    def set_counts(self, job_id: str, restarts: int, rescales: int) -> None:
+        """Record how often a job restarted and was rescaled."""
+        self._soon(
+            "UPDATE jobs SET restarts = ?, rescales = ? WHERE job_id = ?",
+            (restarts, rescales, job_id),
+        )
 
     def forget_job(self, job_id: str) -> None:
         """Remove an ended job and all that belongs to it. Raises StorageError."""

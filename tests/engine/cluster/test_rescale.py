@@ -128,6 +128,21 @@ async def test_a_rescale_goes_on_after_the_job_manager_was_killed_at_any_step(
     assert stage.new_master().rescaling.pending is None
 
 
+async def test_restarts_and_rescales_are_told_apart_also_after_the_job_manager_was_killed(
+    stage: Stage,
+) -> None:
+    workers = await stage.running()
+    rescale(stage, 1)
+    await suspended(stage, workers, attempts=3)
+    await stage.running(attempt=2, count=1)
+    assert (stage.master.restarts, stage.master.rescaling.count) == (0, 1)
+    stage.restart_job_manager()
+    await stage.running(count=1)
+    assert (stage.master.restarts, stage.master.rescaling.count) == (1, 1)
+    stage.restart_job_manager()
+    assert (stage.master.restarts, stage.master.rescaling.count) == (2, 1)
+
+
 async def test_a_job_that_waits_for_slots_starts_at_once_at_a_smaller_parallelism(
     tmp_path: Path,
 ) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.artifacts import Artifacts
-from engine.cluster.deployment import Surroundings
-from engine.cluster.fleet import Fleet
-from engine.cluster.jobs import Jobs
-from engine.cluster.resources import LocalTaskManagers
-from engine.cluster.service import JobManagerService
-from engine.cluster.store import Store
+from engine.cluster.programs.artifacts import Artifacts
+from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.jobs.registry import Jobs
+from engine.cluster.machines.resources import LocalTaskManagers
+from engine.cluster.answers.service import JobManagerService
+from engine.cluster.store.store import Store
 from engine.rest.errors import Forbidden, NotFound
 from engine.rest.model.requests import PreflightRequest, Program, RunRequest
 
