@@ -72,6 +72,7 @@ class Coordinator:
         """To be carried out in order."""
         self._job_id = job_id
         self._plan = plan
+        self._plan_hash = plan.hash
         self._config = config
         self._log = log
         self._barriers = Barriers(job_id, config, first_id)
@@ -255,7 +256,7 @@ class Coordinator:
         if ready is None or self.is_writing:
             return
         ready.writing = True
-        manifest = ready.manifest(self._job_id, now_ms)
+        manifest = ready.manifest(self._job_id, self._plan_hash, now_ms)
         self.effects.append(
             WriteManifest(ready.id, ready.barrier.folder, manifest, ready.is_recoverable)
         )

@@ -38,7 +38,9 @@ class PendingSnapshot:
     operation: Operation | None = None
     writing: bool = False
     """Every subtask has acknowledged, and the manifest is on its way."""
-    _acks: dict[TaskId, tuple[SubtaskSnapshot, int]] = field(default_factory=dict)
+    _acks: dict[TaskId, SubtaskSnapshot] = field(default_factory=dict)
+    _taken: dict[TaskId, SubtaskCheckpoint] = field(default_factory=dict)
+    """Statistics of each acknowledgement."""
 
     def __repr__(self) -> str:
         phase = "writing" if self.writing else f"{len(self._acks)} acknowledged"
@@ -90,7 +92,8 @@ class PendingSnapshot:
             return Ack.UNKNOWN
         if snapshot.task in self._acks:
             return Ack.DUPLICATE
-        self._acks[snapshot.task] = snapshot, now_ms
+        self._acks[snapshot.task] = snapshot
+        self._taken[snapshot.task] = self._subtask(snapshot, now_ms)
         return Ack.ACCEPTED
 
     def failure(self, reason: FailureReason, detail: str | None) -> str:
@@ -104,12 +107,12 @@ class PendingSnapshot:
         drained = self.barrier.then is AfterBarrier.DRAIN
         return f"{sentence}; the job {'restarts' if drained else 'runs on'}"
 
-    def manifest(self, job_id: str, now_ms: int) -> Manifest:
-        """Put all parts together."""
+    def manifest(self, job_id: str, plan_hash: str, now_ms: int) -> Manifest:
+        """Put all parts together; `plan_hash`: that of the plan, which takes a while."""
         return Manifest(
             job_id=job_id,
             job_name=self.plan.name,
-            plan_hash=self.plan.hash,
+            plan_hash=plan_hash,
             checkpoint_id=self.id,
             kind=self.barrier.kind,
             created_ms=now_ms,
@@ -123,7 +126,8 @@ class PendingSnapshot:
 
     def stats(self) -> CheckpointStats:
         """How far it is."""
-        latest = max((at for _, at in self._acks.values()), default=self.barrier.triggered_ms)
+        acks = (taken.ack_ms for taken in self._taken.values())
+        latest = max(acks, default=self.barrier.triggered_ms)
         return self._stats(CheckpointStatus.IN_PROGRESS, latest)
 
     def completed(self, now_ms: int) -> CheckpointStats:
@@ -161,9 +165,9 @@ class PendingSnapshot:
         )
 
     def _vertex(self, vertex: VertexPlan) -> VertexCheckpoint:
-        acks = [self._acks.get(TaskId(vertex.id, index)) for index in range(vertex.parallelism)]
-        subtasks = [self._subtask(*ack) for ack in acks if ack is not None]
-        return VertexCheckpoint(vertex.id, vertex.parallelism, tuple(subtasks))
+        ids = (TaskId(vertex.id, index) for index in range(vertex.parallelism))
+        subtasks = tuple(self._taken[id_] for id_ in ids if id_ in self._taken)
+        return VertexCheckpoint(vertex.id, vertex.parallelism, subtasks)
 
     def _subtask(self, snapshot: SubtaskSnapshot, ack_ms: int) -> SubtaskCheckpoint:
         timing = snapshot.timing
@@ -197,5 +201,5 @@ class PendingSnapshot:
         )
 
     def _part(self, vertex: VertexPlan, subtask: int, uid: str) -> OperatorPart:
-        snapshot, _ = self._acks[TaskId(vertex.id, subtask)]
+        snapshot = self._acks[TaskId(vertex.id, subtask)]
         return next(part for part in snapshot.operators if part.uid == uid)

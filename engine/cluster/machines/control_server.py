@@ -2,6 +2,8 @@
 
     connection ──first line──▶ TaskManagerHello | WorkerHello ──▶ on_peer, on_message …, on_gone
 
+Order    what one peer says stays in order; of all of them one has a turn at a time, so that whoever
+         asks over REST never waits for all.
 Errors   a peer that says something else first, or something that is no message, is cut off and
          logged; it never harms another one.
 """
@@ -13,6 +15,7 @@ import logging
 from pathlib import Path
 from typing import Protocol
 
+from engine.cluster.turns import Turns
 from engine.errors import HeadwaterError
 from engine.runtime.control import (
     MAX_LINE_BYTES,
@@ -66,17 +69,19 @@ async def serve_control(runtime: Path, listener: Listener) -> asyncio.Server:
     """Listen in the runtime folder; the socket of a job manager that died is replaced."""
     path = runtime / SOCKET_NAME
     path.unlink(missing_ok=True)
+    turns = Turns()
     return await asyncio.start_unix_server(
-        lambda reader, writer: _serve(reader, writer, listener), path, limit=MAX_LINE_BYTES
+        lambda reader, writer: _serve(reader, writer, listener, turns), path, limit=MAX_LINE_BYTES
     )
 
 
 async def _serve(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener: Listener
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener: Listener, turns: Turns
 ) -> None:
     peer: Peer | None = None
     try:
         async for line in reader:
+            await turns.mine()
             message = from_line(line)
             if peer is not None:
                 listener.on_message(peer, message)

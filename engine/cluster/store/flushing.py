@@ -19,6 +19,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from engine.cluster.turns import Turns
 from engine.errors import StorageError
 
 LOG_BYTES = 4 << 20
@@ -35,12 +36,14 @@ class Flushing:
         self._log = path.with_name(f"{path.name}-wal")
         self._next: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
+        self._turns = Turns()
 
     async def on_disk(self) -> None:
         """Wait until everything that was written is on disk. Raises StorageError."""
         if self._next is None:
             self._next = asyncio.create_task(self._flush())
         await asyncio.shield(self._next)
+        await self._turns.mine()  # all whom it let go on come at this moment
 
     async def _flush(self) -> None:
         async with self._turn:

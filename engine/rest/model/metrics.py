@@ -195,6 +195,12 @@ METRICS: Mapping[tuple[Scope, str], Metric] = {
     for name, exposed, meaning, kind, scale in metrics
 }
 
+METRICS_OF: Mapping[Scope, Mapping[str, Metric]] = {
+    scope: {name: metric for (of, name), metric in METRICS.items() if of is scope}
+    for scope in Scope
+}
+"""The same by scope: thousands are looked up in an answer."""
+
 LATENCY = Metric(
     "latency",
     Scope.JOB,

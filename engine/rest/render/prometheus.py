@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from math import isfinite, isnan
 
 from engine.rest.model.metrics import Metric, Sample
 
@@ -22,25 +23,23 @@ PREFIX = "headwater"
 
 def text(samples: Iterable[Sample]) -> str:
     """Write samples."""
-    blocks: defaultdict[str, list[Sample]] = defaultdict(list)
+    by_metric: defaultdict[int, list[Sample]] = defaultdict(list)
     for sample in samples:
-        blocks[name_of(sample.metric)].append(sample)
+        by_metric[id(sample.metric)].append(sample)
     lines, labels = list[str](), _Labels()
+    blocks = {name_of(block[0].metric): block for block in by_metric.values()}
     for name, block in sorted(blocks.items()):
         metric = block[0].metric
         lines.append(f"# HELP {name} {_escaped(metric.help)}")
         lines.append(f"# TYPE {name} {metric.kind}")
-        lines += [_line(name, labels.of(sample), sample) for sample in block]
+        scale = metric.scale
+        lines += [f"{name}{labels.of(sample)} {_number(sample.value * scale)}" for sample in block]
     return "\n".join(lines) + "\n" if lines else ""
 
 
 def name_of(metric: Metric) -> str:
     """What Prometheus calls a metric."""
     return f"{PREFIX}_{metric.scope}_{metric.exposed}"
-
-
-def _line(name: str, labels: str, sample: Sample) -> str:
-    return f"{name}{labels} {_number(sample.value * sample.metric.scale)}"
 
 
 class _Labels:
@@ -70,8 +69,9 @@ def _number(value: float) -> str:
     >>> [_number(value) for value in (3.0, 0.1 + 0.2, 1.7e18, float("nan"), float("inf"))]
     ['3', '0.3', '1.7e+18', 'NaN', '+Inf']
     """
-    shown = f"{value:.15g}"
-    return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}.get(shown, shown)
+    if isfinite(value):
+        return f"{value:.15g}"
+    return "NaN" if isnan(value) else "+Inf" if value > 0 else "-Inf"
 
 
 def _escaped(value: str) -> str:

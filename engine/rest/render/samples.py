@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from engine.elements import MAX_TIME, MIN_TIME
 from engine.rest.model.cluster import ClusterInfo, TaskManagerInfo
 from engine.rest.model.jobs import JobDetails, Latency, MetricValue, SubtaskDetails, VertexDetails
-from engine.rest.model.metrics import COUNTED, LATENCY, METRICS, Sample, Scope, number_of
+from engine.rest.model.metrics import COUNTED, LATENCY, METRICS_OF, Sample, Scope, number_of
 from engine.rest.render.cluster import job_manager_metrics
 from engine.rest.render.metrics import subtask_metrics
 
@@ -59,11 +59,12 @@ def _latencies(latencies: Iterable[Latency], of_job: Labels) -> Iterator[Sample]
 def _subtask(vertex: VertexDetails, subtask: SubtaskDetails, of_job: Labels) -> Iterator[Sample]:
     labels = {**of_job, "task": vertex.name, "task_id": vertex.id, "subtask": str(subtask.index)}
     operators: dict[str, Labels] = {}
+    known = METRICS_OF[Scope.TASK]
     for name, value in subtask_metrics(subtask).items():
         number = number_of(value)
         if number is None or value in (MIN_TIME, MAX_TIME):
             continue  # a watermark at an end of the scale is no moment
-        if (metric := METRICS.get((Scope.TASK, name))) is not None:
+        if (metric := known.get(name)) is not None:
             yield Sample(metric, labels, number)
             continue
         operator, _, own = name.rpartition(".")
@@ -73,7 +74,7 @@ def _subtask(vertex: VertexDetails, subtask: SubtaskDetails, of_job: Labels) -> 
 
 
 def _operator(name: str, labels: Labels, number: float) -> Iterator[Sample]:
-    metric = METRICS.get((Scope.OPERATOR, name))
+    metric = METRICS_OF[Scope.OPERATOR].get(name)
     if metric is not None:
         yield Sample(metric, labels, number)
     elif not name.endswith("PerSecond"):  # whoever has a counter has its rate
@@ -81,7 +82,8 @@ def _operator(name: str, labels: Labels, number: float) -> Iterator[Sample]:
 
 
 def _of(scope: Scope, values: Mapping[str, MetricValue], labels: Labels) -> Iterator[Sample]:
+    known = METRICS_OF[scope]
     for name, value in values.items():
-        metric, number = METRICS.get((scope, name)), number_of(value)
+        metric, number = known.get(name), number_of(value)
         if metric is not None and number is not None:
             yield Sample(metric, labels, number)
