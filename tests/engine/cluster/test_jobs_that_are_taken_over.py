@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine.cluster.answers import views
-from engine.cluster.programs.artifacts import Artifacts
 from engine.cluster.jobs.deployment import Surroundings
-from engine.cluster.machines.fleet import Fleet
 from engine.cluster.jobs.registry import Jobs
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.programs.artifacts import Artifacts
 from engine.cluster.store.rows import JobRow
 from engine.cluster.store.store import Store
 from engine.rest.model.jobs import JobStatus

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster.programs.artifacts import Artifacts
-from engine.cluster.jobs.deployment import Surroundings
-from engine.cluster.machines.fleet import Fleet
-from engine.cluster.jobs.registry import Jobs
-from engine.cluster.machines.resources import LocalTaskManagers
 from engine.cluster.answers.service import JobManagerService
+from engine.cluster.jobs.deployment import Surroundings
+from engine.cluster.jobs.registry import Jobs
+from engine.cluster.machines.fleet import Fleet
+from engine.cluster.machines.resources import LocalTaskManagers
+from engine.cluster.programs.artifacts import Artifacts
 from engine.cluster.store.store import Store
 from engine.rest.errors import Forbidden, NotFound
 from engine.rest.model.requests import PreflightRequest, Program, RunRequest
