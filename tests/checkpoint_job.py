@@ -7,7 +7,7 @@ from engine.checkpoint.coordination.coordinator import Coordinator
 from engine.checkpoint.coordination.effects import Effect, OperationStatus, SnapshotRequest
 from engine.checkpoint.coordination.failure import Ack
 from engine.checkpoint.coordination.stats import CheckpointLog
-from engine.checkpoint.format.manifest import OperatorPart, SnapshotTiming, SubtaskSnapshot
+from engine.checkpoint.format.entries import OperatorPart, SnapshotTiming, SubtaskSnapshot
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, VertexPlan

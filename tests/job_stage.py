@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.checkpoint.coordination.config import CheckpointConfig
 from engine.checkpoint.coordination.effects import SnapshotRequest
-from engine.checkpoint.format.manifest import OperatorPart, SubtaskSnapshot
+from engine.checkpoint.format.entries import OperatorPart, SubtaskSnapshot
 from engine.cluster.jobs.deployment import Surroundings
 from engine.cluster.jobs.life import JobLife
 from engine.cluster.jobs.master import JobMaster

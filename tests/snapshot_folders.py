@@ -6,8 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from engine.checkpoint.format.entries import OperatorEntry
 from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.format.writer import write_manifest, write_snapshot
 from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import Barrier, Micros, SnapshotKind

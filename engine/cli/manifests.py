@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry
+from engine.checkpoint.format.entries import OperatorEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.cli.table import table
 from engine.elements import MAX_TIME, MIN_TIME, Micros
 

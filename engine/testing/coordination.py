@@ -31,9 +31,9 @@ from engine.checkpoint.coordination.effects import (
     WriteManifest,
 )
 from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.format.entries import SubtaskSnapshot
 from engine.checkpoint.format.files import JsonObject
 from engine.checkpoint.format.frozen import TaskSnapshot
-from engine.checkpoint.format.manifest import SubtaskSnapshot
 from engine.checkpoint.format.writer import Chains, write_manifest, write_snapshot
 from engine.errors import StorageError
 from engine.graph.jobgraph import TaskId

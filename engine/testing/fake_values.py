@@ -13,8 +13,9 @@ from engine.checkpoint.coordination.stats import (
     SubtaskCheckpoint,
     VertexCheckpoint,
 )
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
 from engine.checkpoint.format.files import StateFile
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, StatePlan, VertexPlan
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, range_of

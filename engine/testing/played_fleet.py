@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from engine.checkpoint.format.manifest import OperatorPart, SubtaskSnapshot
+from engine.checkpoint.format.entries import OperatorPart, SubtaskSnapshot
 from engine.cluster.machines.control_server import Hello, Peer
 from engine.cluster.machines.fleet import Fleet
 from engine.cluster.programs.artifacts import load_plan

@@ -44,7 +44,7 @@ from engine.checkpoint.coordination.pending import PendingSnapshot
 from engine.checkpoint.coordination.requests import Requests
 from engine.checkpoint.coordination.stats import CheckpointLog
 from engine.checkpoint.coordination.tolerance import Tolerance
-from engine.checkpoint.format.manifest import SubtaskSnapshot
+from engine.checkpoint.format.entries import SubtaskSnapshot
 from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan

@@ -15,13 +15,13 @@ from engine.checkpoint.coordination.stats import (
     SubtaskCheckpoint,
     VertexCheckpoint,
 )
-from engine.checkpoint.format.manifest import (
-    Manifest,
+from engine.checkpoint.format.entries import (
     OperatorEntry,
     OperatorPart,
     SubtaskSnapshot,
     merge_parts,
 )
+from engine.checkpoint.format.manifest import Manifest
 from engine.elements import AfterBarrier, Barrier, SnapshotKind
 from engine.graph.jobgraph import TaskId
 from engine.graph.plan import Plan, VertexPlan

@@ -18,17 +18,16 @@ from itertools import chain
 import polars as pl
 
 from engine import clock
-from engine.checkpoint.format.files import Layer, StateFile
-from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.format.layers import layer_of
-from engine.checkpoint.format.manifest import (
-    METADATA,
-    Manifest,
+from engine.checkpoint.format.entries import (
     OperatorPart,
     SnapshotTiming,
     StateEntry,
     SubtaskSnapshot,
 )
+from engine.checkpoint.format.files import Layer, StateFile
+from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
+from engine.checkpoint.format.layers import layer_of
+from engine.checkpoint.format.manifest import METADATA, Manifest
 from engine.checkpoint.format.shared import shared_path
 from engine.checkpoint.format.tables import write_parts
 from engine.checkpoint.storage.folder import Folder

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from engine.checkpoint.format.manifest import StateEntry
+from engine.checkpoint.format.entries import StateEntry
 from engine.checkpoint.inspection.difference_report import (
     Difference,
     SplitDifference,

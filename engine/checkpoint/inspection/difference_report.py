@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoint.format.manifest import time_from_json, time_json
+from engine.checkpoint.format.entries import time_from_json, time_json
 from engine.checkpoint.inspection.plain_values import plain
 from engine.operators.sources.source import SplitState
 

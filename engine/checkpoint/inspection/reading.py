@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
 from engine.checkpoint.format.files import StateFile
 from engine.checkpoint.format.layers import chains, scan_chain
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.restore import OpenFolder, load_manifest
 from engine.checkpoint.storage.addresses import open_folder
 from engine.checkpoint.storage.folder import Folder, check_present, open_verified

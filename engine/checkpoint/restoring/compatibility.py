@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.migration import NoMigration, OtherKeys, migration
 from engine.checkpoint.restoring.renames import Renames
 from engine.elements import MAX_TIME

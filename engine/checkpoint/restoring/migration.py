@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from engine.checkpoint.format.entries import StateEntry
 from engine.checkpoint.format.files import JsonObject
-from engine.checkpoint.format.manifest import StateEntry
 from engine.elements import KEY_GROUP
 from engine.graph.plan import StatePlan
 from engine.state.contract import SLICE_END, StateKind

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.errors import RestoreError
 
 RENAMES = "headwater.restore.renames"

@@ -16,17 +16,11 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from engine.checkpoint.format.entries import OperatorEntry, OperatorPart, StateEntry
 from engine.checkpoint.format.files import JsonObject
 from engine.checkpoint.format.frozen import RestoredOperator
 from engine.checkpoint.format.layers import chain_parts, chains
-from engine.checkpoint.format.manifest import (
-    METADATA,
-    Manifest,
-    OperatorEntry,
-    OperatorPart,
-    StateEntry,
-    parse_manifest,
-)
+from engine.checkpoint.format.manifest import METADATA, Manifest, parse_manifest
 from engine.checkpoint.restoring.migration import ColumnMove, Migration, migration
 from engine.checkpoint.restoring.renames import Renames
 from engine.checkpoint.storage.addresses import open_folder

@@ -26,7 +26,7 @@ from engine.checkpoint.coordination.coordinator import Coordinator
 from engine.checkpoint.coordination.effects import Operation, SnapshotRequest
 from engine.checkpoint.coordination.failure import FailureReason
 from engine.checkpoint.coordination.requests import refusal
-from engine.checkpoint.format.manifest import SubtaskSnapshot
+from engine.checkpoint.format.entries import SubtaskSnapshot
 from engine.checkpoint.format.writer import write_manifest
 from engine.checkpoint.storage.addresses import open_folder
 from engine.clock import now_ms

@@ -5,7 +5,8 @@ Units    event times are int64 microseconds UTC, as everywhere in the engine; nu
 
 from __future__ import annotations
 
-from engine.checkpoint.format.manifest import Manifest, time_json
+from engine.checkpoint.format.entries import time_json
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.compatibility import RestoreRow
 from engine.elements import Micros
 from engine.rest.model.operations import JobProgress, Preflight, SourceProgress

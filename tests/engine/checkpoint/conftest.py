@@ -9,8 +9,9 @@ from typing import cast
 import polars as pl
 import pytest
 
+from engine.checkpoint.format.entries import OperatorEntry, SubtaskSnapshot, merge_parts
 from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, SubtaskSnapshot, merge_parts
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.format.writer import write_manifest, write_snapshot
 from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import KEY_GROUP, Barrier, Micros, SnapshotKind

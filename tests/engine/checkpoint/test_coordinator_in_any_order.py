@@ -37,7 +37,7 @@ from engine.checkpoint.coordination.effects import (
 )
 from engine.checkpoint.coordination.failure import FailureReason
 from engine.checkpoint.coordination.stats import CheckpointLog
-from engine.checkpoint.format.manifest import OperatorPart, SubtaskSnapshot
+from engine.checkpoint.format.entries import OperatorPart, SubtaskSnapshot
 from engine.elements import AfterBarrier, Barrier, Micros, SnapshotKind
 from engine.graph.jobgraph import TaskId
 

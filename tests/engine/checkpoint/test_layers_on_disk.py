@@ -11,8 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from engine.checkpoint.format.entries import OperatorEntry
 from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.format.writer import Chains, write_manifest, write_snapshot
 from engine.checkpoint.inspection.difference import difference
 from engine.checkpoint.inspection.reading import of_key, open_snapshot

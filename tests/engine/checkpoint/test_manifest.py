@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.format.manifest import METADATA, Manifest, SubtaskSnapshot, parse_manifest
+from engine.checkpoint.format.entries import SubtaskSnapshot
+from engine.checkpoint.format.manifest import METADATA, Manifest, parse_manifest
 from engine.checkpoint.restoring.restore import load_manifest
 from engine.elements import MAX_TIME, MIN_TIME, Micros
 from engine.errors import RestoreError, SnapshotCorrupt

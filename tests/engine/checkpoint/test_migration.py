@@ -16,7 +16,8 @@ import engine as hw
 from engine import agg, windows
 from engine.aggregates import AggregateFunction
 from engine.aggregates.partials import Partials
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.compatibility import Outcome, check_restore
 from engine.checkpoint.restoring.migration import ColumnMove, NoMigration, holds, migration
 from engine.checkpoint.restoring.renames import Renames, parse_renames

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
+from engine.checkpoint.format.entries import StateEntry, SubtaskSnapshot
 from engine.checkpoint.format.frozen import OperatorSnapshot, TaskSnapshot
-from engine.checkpoint.format.manifest import StateEntry, SubtaskSnapshot
 from engine.checkpoint.format.writer import slug, write_snapshot
 from engine.checkpoint.storage.addresses import open_folder
 from engine.elements import KEY_GROUP, Barrier, Micros

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.cli import main
 from engine.elements import MIN_TIME, SnapshotKind
 from engine.state.contract import StateKind

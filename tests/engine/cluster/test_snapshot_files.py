@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoint.coordination.stats import CheckpointLog
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
 from engine.checkpoint.format.files import Layer, StateFile
-from engine.checkpoint.format.manifest import Manifest, OperatorEntry, StateEntry
+from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.format.writer import write_manifest
 from engine.checkpoint.restoring.restore import check_files, load_manifest
 from engine.checkpoint.storage.addresses import open_folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from engine.checkpoint.format.manifest import OperatorEntry, StateEntry
+from engine.checkpoint.format.entries import OperatorEntry, StateEntry
 from engine.checkpoint.inspection.plain_values import plain
 from engine.checkpoint.inspection.reading import open_snapshot
 from engine.cluster.answers.state_address import address

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from engine.checkpoint.format.manifest import StateEntry
+from engine.checkpoint.format.entries import StateEntry
 from engine.checkpoint.inspection.reading import open_snapshot
 from engine.elements import KEY_GROUP
 from engine.keygroups import KeyGroupRange
