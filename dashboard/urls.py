@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from dashboard.views import (
     account,
+    audit,
     checkpoints,
     cluster,
     exceptions,
@@ -16,6 +17,9 @@ from dashboard.views import (
     replays,
     savepoints,
     series,
+    teams,
+    tokens,
+    users,
     versions,
 )
 
@@ -55,4 +59,18 @@ urlpatterns = [
     path("replays/<int:replay_id>/", replays.one, name="replay"),
     path("replays/<int:replay_id>/abandon/", replays.abandon, name="abandon"),
     path("cluster/", cluster.page, name="cluster"),
+    path("teams/", teams.page, name="teams"),
+    path("teams/add/", teams.create, name="add_team"),
+    path("teams/<str:team>/", teams.one, name="team"),
+    path("teams/<str:team>/members/", teams.set_role, name="set_role"),
+    path("teams/<str:team>/members/<str:user>/remove/", teams.remove, name="rm_member"),
+    path("users/", users.page, name="users"),
+    path("users/add/", users.add, name="add_user"),
+    path("users/<str:user>/", users.change, name="change_user"),
+    path("users/<str:user>/login/", users.login_link, name="login_link"),
+    path("tokens/", tokens.page, name="tokens"),
+    path("tokens/issue/", tokens.issue, name="issue_token"),
+    path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
+    path("audit/", audit.page, name="audit"),
+    path("audit/download.csv", audit.download, name="audit_csv"),
 ]

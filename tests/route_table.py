@@ -26,7 +26,9 @@ from typing import Literal
 
 from controlplane.live.topics import Family
 
-Needs = Literal["everyone", "signed_in", "viewer", "operator", "admin", "platform_admin", "token"]
+Needs = Literal[
+    "everyone", "signed_in", "viewer", "operator", "admin", "platform_admin", "owner", "token"
+]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ def platform_admin(**data: str) -> Rule:
     return Rule("platform_admin", data)
 
 
+def owner(**data: str) -> Rule:
+    return Rule("owner", data)
+
+
 def token(**data: str) -> Rule:
     return Rule("token", data)
 
@@ -82,6 +88,8 @@ ROUTES: dict[str, Rule] = {
     "POST /jobs/<str:name>/control/": operator(key="a", value="2"),
     "GET /jobs/<str:name>/history.json": viewer(),
     "GET /jobs/<str:name>/output.json": viewer(),
+    "GET /jobs/<str:name>/exceptions/": viewer(),
+    "GET /jobs/<name>/exceptions.<shape>": viewer(),
     # versions
     "GET /jobs/<str:name>/versions/": viewer(),
     "POST /jobs/<str:name>/versions/upload/": operator(file="@flights.py"),
@@ -102,6 +110,21 @@ ROUTES: dict[str, Rule] = {
     "POST /replays/<int:replay_id>/abandon/": operator(typed="{replay_name}"),
     # clusters
     "GET /cluster/": signed_in(),
+    # people, teams, tokens, audit
+    "GET /teams/": signed_in(),
+    "POST /teams/add/": platform_admin(name="another"),
+    "GET /teams/<str:team>/": viewer(),
+    "POST /teams/<str:team>/members/": admin(user="mallory", role="viewer"),
+    "POST /teams/<str:team>/members/<str:user>/remove/": admin(),
+    "GET /users/": platform_admin(),
+    "POST /users/add/": platform_admin(name="zoe"),
+    "POST /users/<str:user>/": platform_admin(to="disable"),
+    "POST /users/<str:user>/login/": platform_admin(),
+    "GET /tokens/": signed_in(),
+    "POST /tokens/issue/": signed_in(name="ci", scope="read", days="30"),
+    "POST /tokens/<int:token_id>/revoke/": owner(typed="ci"),
+    "GET /audit/": signed_in(),
+    "GET /audit/download.csv": signed_in(),
     # the series store
     "GET /api/v2/ping": everyone(),
     "POST /api/v2/write": token(),

@@ -1,6 +1,7 @@
 """From a request to an object: the only way to get one, so that no view forgets to ask.
 
 Errors   404 when there is none and when it belongs to others; 403 when the role is too low.
+         Who comes with a token has no more than its grant, in all of these.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model, QuerySet
 
 from controlplane.access.errors import Refused, not_found
-from controlplane.access.models import Membership, Role, Team
+from controlplane.access.grants import grant_of
+from controlplane.access.models import ApiToken, Membership, Role, Team
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Replay
@@ -29,9 +31,9 @@ def visible_jobs(user: Person) -> QuerySet[Job]:
     """Every job of the teams that `user` is in; all of them for a superuser."""
     if not user.is_authenticated:
         return Job.objects.none()
-    if user.is_superuser:
-        return Job.objects.all()
-    return Job.objects.filter(team__memberships__user=user)
+    only = grant_of(user).team_id
+    jobs = Job.objects.all() if only is None else Job.objects.filter(team_id=only)
+    return jobs if user.is_superuser else jobs.filter(team__memberships__user=user)
 
 
 def job_for(user: Person, name: str) -> Job:
@@ -87,20 +89,52 @@ def operation_for(user: Person, operation_id: uuid.UUID | str) -> Operation:
     return _one(found.filter(pk=key), "operation", operation_id)
 
 
-def team_for(user: Person, name: str) -> Team:
+def visible_teams(user: User) -> QuerySet[Team]:
+    """The teams that `user` is in; all of them for a superuser."""
+    only = grant_of(user).team_id
+    teams = Team.objects.all() if only is None else Team.objects.filter(pk=only)
+    return teams if user.is_superuser else teams.filter(memberships__user=user)
+
+
+def team_for(user: User, name: str) -> Team:
     """The team of that name, when `user` is in it."""
-    teams = Team.objects.all() if user.is_superuser else Team.objects.filter(members=user.pk)
-    return _one(teams.filter(name=name), "team", name)
+    return _one(visible_teams(user).filter(name=name), "team", name)
+
+
+def api_token_for(user: User, token_id: int) -> ApiToken:
+    """The token with that id, when it is the user's own; any for a platform admin."""
+    tokens = ApiToken.objects.select_related("owner", "team")
+    mine = tokens if is_platform_admin(user) else tokens.filter(owner=user)
+    return _one(mine.filter(pk=token_id), "token", token_id)
+
+
+def person_for(user: User, name: str) -> User:
+    """The person of that name; only a platform admin looks people up."""
+    require_platform_admin(user)
+    return _one(User.objects.filter(username=name), "user", name)
+
+
+def roles_of(user: User) -> dict[str, Role]:
+    """Name of each team that `user` sees to their role there."""
+    highest = grant_of(user).highest
+    if user.is_superuser:
+        return dict.fromkeys(visible_teams(user).values_list("name", flat=True), highest)
+    held = Membership.objects.filter(user=user, team__in=visible_teams(user))
+    pairs = held.values_list("team__name", "role")
+    return {name: min(Role(role), highest, key=RANK.__getitem__) for name, role in pairs}
 
 
 def role_in(user: Person, team: Team) -> Role | None:
     """What `user` may do in `team`; a superuser is admin everywhere."""
     if not user.is_authenticated:
         return None
+    grant = grant_of(user)
+    if grant.team_id not in (None, team.pk):
+        return None
     if user.is_superuser:
-        return Role.ADMIN
+        return grant.highest
     found = Membership.objects.filter(user=user, team=team).values_list("role", flat=True).first()
-    return Role(found) if found else None
+    return min(Role(found), grant.highest, key=RANK.__getitem__) if found else None
 
 
 def allows(user: Person, team: Team, role: Role) -> bool:
@@ -109,18 +143,32 @@ def allows(user: Person, team: Team, role: Role) -> bool:
     return held is not None and RANK[held] >= RANK[role]
 
 
-def require(user: Person, job: Job, role: Role) -> None:
+def require(user: User, job: Job, role: Role) -> None:
     """Refuse unless `user` has at least `role` in the job's team."""
     require_in(user, job.team, role)
 
 
-def require_in(user: Person, team: Team, role: Role) -> None:
+def require_in(user: User, team: Team, role: Role) -> None:
     """Refuse unless `user` has at least `role` in `team`."""
     if allows(user, team, role):
         return
     held = role_in(user, team) or "no role"
-    msg = f"this needs the {role.value} role in team {team.name}: you have {held}; ask an admin"
+    token = grant_of(user).token
+    have = f"token {token} gives {held}" if token else f"you have {held}"
+    msg = f"this needs the {role.value} role in team {team.name}: {have}; ask an admin"
     raise Refused(403, "role", msg, {"role": role.value})
+
+
+def is_platform_admin(user: Person) -> bool:
+    """Whether `user` looks after people, teams and settings of the whole platform."""
+    return user.is_authenticated and user.is_superuser and grant_of(user).is_whole
+
+
+def require_platform_admin(user: User) -> None:
+    """Refuse unless `user` looks after the whole platform."""
+    if not is_platform_admin(user):
+        msg = "this needs the platform admin role: you do not have it; ask one of them"
+        raise Refused(403, "role", msg, {"role": "platform admin"})
 
 
 def _one(candidates: QuerySet[Found], what: str, name: object) -> Found:

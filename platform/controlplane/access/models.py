@@ -1,4 +1,4 @@
-"""Teams, who is in them, and one-time logins."""
+"""Teams, who is in them, and the ways to log in: links, tokens, single sign-on."""
 
 from __future__ import annotations
 
@@ -55,3 +55,70 @@ class OneTimeLogin(models.Model):
 
     def __str__(self) -> str:
         return f"login of {self.user} until {self.expires_at:%H:%M:%S}"
+
+
+class ApiToken(models.Model):
+    """A key for programs: it acts as its owner, within its scope; only its SHA-256 is kept."""
+
+    class Scope(models.TextChoices):
+        """The highest role that it gives, whatever its owner has."""
+
+        READ = "read", "Read"
+        OPERATE = "operate", "Operate"
+        ADMIN = "admin", "Admin"
+
+    name = models.CharField(max_length=64)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    token_sha256 = models.CharField(max_length=64, unique=True)
+    hint = models.CharField(max_length=12)
+    """How it begins, for people who look for it in their files."""
+    scope = models.CharField(max_length=16, choices=Scope.choices, default=Scope.READ)
+    team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.CASCADE, related_name="api_tokens"
+    )
+    """The only team that it can see; none: every team of its owner."""
+    expires_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    """To the minute."""
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"token {self.name} of {self.owner}"
+
+
+class LoginFailures(models.Model):
+    """How often a login failed lately, for one name at one address or for one address."""
+
+    key = models.CharField(max_length=64, unique=True)
+    """SHA-256 of name and address, so that the table tells nobody who tried what."""
+    failures = models.PositiveIntegerField(default=0)
+    since = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.failures} failed logins since {self.since:%H:%M:%S}"
+
+
+class Identity(models.Model):
+    """A person as a provider of single sign-on knows them."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities"
+    )
+    issuer = models.CharField(max_length=300)
+    subject = models.CharField(max_length=255)
+    """The provider's id of the person: names and mail addresses change hands, this does not."""
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_person_per_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.issuer}"

@@ -1,4 +1,4 @@
-"""The audit log: rows are added, never changed."""
+"""The audit log: rows are added, never changed; `append_only.py` has the database refuse it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ class AuditEntry(models.Model):
     job = models.ForeignKey(
         "jobs.Job", null=True, blank=True, on_delete=models.PROTECT, related_name="audit"
     )
+    team = models.ForeignKey(
+        "access.Team", null=True, blank=True, on_delete=models.PROTECT, related_name="audit"
+    )
+    """Whose people may read it, when it is about no job; neither: platform admins and the actor."""
     reason = models.CharField(max_length=500, blank=True)
     before = models.JSONField(default=dict)
     after = models.JSONField(default=dict)
@@ -31,6 +35,11 @@ class AuditEntry(models.Model):
     class Meta:
         ordering = ["-at", "-id"]
         verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(fields=["job", "-id"]),
+            models.Index(fields=["actor", "-id"]),
+            models.Index(fields=["action", "-id"]),
+        ]
         constraints = [models.CheckConstraint(condition=~Q(action=""), name="audit_has_action")]
 
     def __str__(self) -> str:

@@ -1,4 +1,7 @@
-"""Adds one entry to the audit log, in the transaction of what it records."""
+"""Adds one entry to the audit log, in the transaction of what it records.
+
+Guarantee   What looks like a secret is struck out before it is written: `redact.py`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from django.contrib.auth.models import User
 
 from controlplane.audit.context import current_request_id
 from controlplane.audit.models import AuditEntry
+from controlplane.audit.redact import redacted, redacted_text
 
 if TYPE_CHECKING:
+    from controlplane.access.models import Team
     from controlplane.jobs.models import Job
 
 
@@ -20,6 +25,7 @@ def record(
     target: str,
     *,
     job: Job | None = None,
+    team: Team | None = None,
     reason: str = "",
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
@@ -30,8 +36,9 @@ def record(
         action=action,
         target=target[:200],
         job=job,
-        reason=reason[:500],
-        before=dict(before or {}),
-        after=dict(after or {}),
+        team=team,
+        reason=redacted_text(reason)[:500],
+        before=redacted(dict(before or {})),
+        after=redacted(dict(after or {})),
         request_id=current_request_id(),
     )

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from controlplane.access.lookup import RANK, visible_jobs
-from controlplane.access.models import Membership, Role, Team
+from controlplane.access.lookup import RANK, roles_of, visible_jobs
+from controlplane.access.models import Role
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
 from controlplane.jobs.queries import current_runs, state_of
 from controlplane.live import topics
@@ -110,7 +110,7 @@ def fleet(user: User) -> Fleet:
     strips = last_checkpoints([run.pk for run in runs.values()], STRIP)
     versions = _newest_versions(job.pk for job in jobs)
     figures = latest_fleet(job.pk for job in jobs)
-    roles = _roles(user)
+    roles = roles_of(user)
     rows = tuple(
         _fleet_row(job, runs.get(job.pk), figures.get(str(job.pk), {}), versions, roles, strips)
         for job in jobs
@@ -124,7 +124,7 @@ def _fleet_row(
     run: Run | None,
     figures: dict[str, Any],
     versions: dict[int, int],
-    roles: dict[str, str],
+    roles: dict[str, Role],
     strips: dict[int, tuple[CheckpointLine, ...]],
 ) -> FleetRow:
     state = state_of(run, figures)
@@ -147,15 +147,8 @@ def _newest_versions(job_ids: Iterable[int]) -> dict[int, int]:
     return dict(pairs.values_list("job_id", "number"))
 
 
-def _roles(user: User) -> dict[str, str]:
-    """Team name to this person's role there."""
-    if user.is_superuser:
-        return dict.fromkeys(Team.objects.values_list("name", flat=True), Role.ADMIN)
-    return dict(Membership.objects.filter(user=user).values_list("team__name", "role"))
-
-
-def _operates(role: str | None) -> bool:
-    return role is not None and RANK[Role(role)] >= RANK[Role.OPERATOR]
+def _operates(role: Role | None) -> bool:
+    return role is not None and RANK[role] >= RANK[Role.OPERATOR]
 
 
 def _replay_rows(jobs: list[Job]) -> tuple[ReplayRow, ...]:

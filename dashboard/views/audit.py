@@ -1,0 +1,49 @@
+"""The audit log: who did what, to what, why, and what changed."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from controlplane.audit.queries import MAX_CSV_ROWS, AuditFilter, audit_csv, audit_page
+from dashboard.access_forms import AuditForm
+from dashboard.answers import checked
+from dashboard.views.requests import UserRequest
+
+
+def _wanted(request: UserRequest) -> tuple[AuditFilter, int | None]:
+    asked = checked(AuditForm(request.GET))
+    before = asked.pop("before")
+    return AuditFilter(**asked), before
+
+
+@login_required
+@require_safe
+def page(request: UserRequest) -> HttpResponse:
+    """Fifty entries, newest first; `before` is the cursor of the older ones."""
+    wanted, before = _wanted(request)
+    asked = {name: text for name, text in request.GET.items() if name != "before" and text}
+    context = {
+        "section": "audit",
+        "page": audit_page(request.user, wanted, before),
+        "wanted": wanted,
+        "asked": asked,
+        "query": urlencode(asked),
+        "before": before,
+        "max_rows": MAX_CSV_ROWS,
+    }
+    return render(request, "audit/list.html", context)
+
+
+@login_required
+@require_safe
+def download(request: UserRequest) -> HttpResponse:
+    """The same as a CSV file."""
+    wanted, _ = _wanted(request)
+    response = HttpResponse(audit_csv(request.user, wanted), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="audit.csv"'
+    return response
