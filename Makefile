@@ -19,7 +19,7 @@ up: setup ## the whole platform without demo jobs
 
 test: check test-unit test-integration test-browser ## everything that CI runs
 
-check: setup ## format, lint, types, import rules, lock files
+check: setup bundle ## format, lint, types, import rules, and that the bundle is what its source builds
 	@.venv/bin/ruff format --check .
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy engine platform dashboard benchmarks
@@ -31,8 +31,11 @@ test-unit: setup ## fast tests and doctests
 test-integration: setup ## tests with real processes
 	@$(PYTHON_IN) -m pytest -q -m integration tests
 
+bundle: ## rebuild the dashboard's bundle and compare it with what is committed
+	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null
+
 test-browser: setup ## the story in real Chromium
-	@export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
+	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
 
 bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines and large snapshots; recovery time
 	@$(PYTHON_IN) -m benchmarks
@@ -67,4 +70,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check test-unit test-integration test-browser bench bench-service bench-peers flat sim chaos golden explain format lock
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-peers flat sim chaos golden explain format lock

@@ -14,6 +14,8 @@ from dashboard.views import (
     exceptions,
     fleet,
     job,
+    jump,
+    operators,
     replays,
     savepoints,
     series,
@@ -38,6 +40,12 @@ urlpatterns = [
     path("jobs/<str:name>/control/", job.control, name="control"),
     path("jobs/<str:name>/history.json", series.history, name="history"),
     path("jobs/<str:name>/output.json", series.output, name="output"),
+    path("jobs/<str:name>/op/<str:vertex>/", operators.page, name="operator"),
+    path(
+        "jobs/<str:name>/op/<str:vertex>/subtasks.json",
+        operators.subtasks,
+        name="operator_subtasks",
+    ),
     path("jobs/<str:name>/checkpoints/", checkpoints.page, name="checkpoints"),
     path("jobs/<str:name>/savepoints/", savepoints.page, name="savepoints"),
     path("jobs/<str:name>/savepoints/take/", savepoints.take, name="take"),
@@ -73,4 +81,5 @@ urlpatterns = [
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
     path("audit/", audit.page, name="audit"),
     path("audit/download.csv", audit.download, name="audit_csv"),
+    path("jump.json", jump.search, name="jump"),
 ]

@@ -90,6 +90,8 @@ ROUTES: dict[str, Rule] = {
     "GET /jobs/<str:name>/output.json": viewer(),
     "GET /jobs/<str:name>/exceptions/": viewer(),
     "GET /jobs/<name>/exceptions.<shape>": viewer(),
+    "GET /jobs/<str:name>/op/<str:vertex>/": viewer(),
+    "GET /jobs/<str:name>/op/<str:vertex>/subtasks.json": viewer(),
     # versions
     "GET /jobs/<str:name>/versions/": viewer(),
     "POST /jobs/<str:name>/versions/upload/": operator(file="@flights.py"),
@@ -108,6 +110,7 @@ ROUTES: dict[str, Rule] = {
     "GET /replays/new/preflight/": operator(savepoint="{savepoint}", version="1", parallelism="1"),
     "GET /replays/<int:replay_id>/": viewer(),
     "POST /replays/<int:replay_id>/abandon/": operator(typed="{replay_name}"),
+    "GET /jump.json": signed_in(),
     # clusters
     "GET /cluster/": signed_in(),
     # people, teams, tokens, audit

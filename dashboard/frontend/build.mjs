@@ -19,10 +19,10 @@ copyFileSync('node_modules/@fontsource-variable/geist-mono/files/geist-mono-lati
 
 await build({ entryPoints: { app: 'src/css/app.css' }, bundle: true, minify: true, outdir: OUT, external: ['*.woff2'], target: TARGETS, logLevel: 'warning' });
 await build({
-  entryPoints: Object.fromEntries(['app', 'fleet', 'job', 'replay'].map(n => [n, `src/js/${n}.js`])),
+  entryPoints: Object.fromEntries(['app', 'fleet', 'job', 'operator', 'replay'].map(n => [n, `src/js/${n}.js`])),
   bundle: true, splitting: true, format: 'esm', minify: true, target: TARGETS, outdir: OUT, chunkNames: 'part-[hash]', legalComments: 'none', logLevel: 'warning',
 });
-await build({ entryPoints: { theme: 'src/js/theme.js' }, minify: true, target: TARGETS, outdir: OUT, logLevel: 'warning' });
+await build({ entryPoints: { theme: 'src/js/theme.js', layout: 'src/js/layout.js' }, bundle: true, minify: true, legalComments: 'none', target: TARGETS, outdir: OUT, logLevel: 'warning' });
 
 const symbols = Object.entries(ICONS).map(([name, file]) => {
   const body = read(`node_modules/lucide-static/icons/${file}.svg`).replace(/<!--[\s\S]*?-->/g, '').replace(/<svg[\s\S]*?>/, '').replace('</svg>', '').replace(/\s+/g, ' ').trim();

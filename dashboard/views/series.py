@@ -19,13 +19,13 @@ MAX_MINUTES = 7 * 24 * 60
 @login_required
 @require_safe
 def history(request: UserRequest, name: str) -> JsonResponse:
-    """Rate and watermark delay of the last minutes."""
+    """Rates, watermark delay and load of the last minutes."""
     job = job_for(request.user, name)
     asked = request.GET.get("minutes", "")
     minutes = min(MAX_MINUTES, max(1, int(asked))) if asked.isdecimal() else 10
     until_ms = now_ms()
     found = job_history(job, until_ms - minutes * 60_000, until_ms)
-    return JsonResponse({"rate": found.rate, "delay": found.delay})
+    return JsonResponse(asdict(found))
 
 
 @login_required

@@ -9,21 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from browser_pages import PAGES
+
 pytestmark = pytest.mark.browser
 
 FIXTURE = json.loads((Path(__file__).parents[1] / "dashboard" / "format.json").read_text("utf-8"))
-PAGES = (
-    "/jobs/",
-    "/jobs/flights/",
-    "/jobs/sensors/",
-    "/jobs/flights/checkpoints/",
-    "/jobs/flights/savepoints/",
-    "/jobs/flights/versions/",
-    "/jobs/flights/replays/",
-    "/replays/",
-    "/replays/new/?job=flights",
-    "/cluster/",
-)
 FIRST_PAGE_BYTES = 140 * 1024
 
 

@@ -1,1 +1,1 @@
-(function(a,c){let t=c.get("theme"),e=c.get("density");try{t=t||localStorage.theme,e=e||localStorage.density}catch{}(t==="light"||t==="dark")&&(a.dataset.theme=t),e==="compact"&&(a.dataset.density=e)})(document.documentElement,new URLSearchParams(location.search));
+(()=>{(function(a,c){let t=c.get("theme"),e=c.get("density");try{t=t||localStorage.theme,e=e||localStorage.density}catch{}(t==="light"||t==="dark")&&(a.dataset.theme=t),e==="compact"&&(a.dataset.density=e)})(document.documentElement,new URLSearchParams(location.search));})();

@@ -25,6 +25,8 @@ class WatchedJob:
     metrics: Mapping[str, str]
     vertices: Mapping[str, Mapping[str, Mapping[str, float]]]
     """Vertex to metric to min, max, avg, sum over its subtasks."""
+    state_bytes: Mapping[str, int]
+    """By vertex, in the last completed checkpoint."""
 
     @classmethod
     def of(cls, body: JsonObject) -> WatchedJob:
@@ -37,6 +39,7 @@ class WatchedJob:
             progress=Progress.of(body["progress"]),
             metrics=metric_values(body["metrics"]),
             vertices={key: metric_figures(one) for key, one in body["vertices"].items()},
+            state_bytes=body["stateBytes"],
         )
 
 

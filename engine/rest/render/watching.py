@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.checkpoint.coordination.stats import CheckpointHistory
+from engine.checkpoint.coordination.stats import CheckpointHistory, CheckpointStats
 from engine.rest.model.jobs import FailureHistory, JobDetails, VertexDetails
 from engine.rest.model.operations import JobProgress
 from engine.rest.render import checkpoints, failures, jobs, metrics, snapshots
@@ -39,7 +39,14 @@ def _job(
         "progress": snapshots.progress(seen.progress),
         "metrics": metrics.collection(known, [name for name in known if name in names]),
         "vertices": {vertex.id: _figures(vertex, names) for vertex in seen.job.vertices},
+        "stateBytes": _state_bytes(seen.checkpoints.latest_completed),
     }
+
+
+def _state_bytes(completed: CheckpointStats | None) -> dict[str, int]:
+    """By vertex."""
+    parts = completed.vertices if completed else ()
+    return {part.vertex_id: sum(one.state_bytes for one in part.subtasks) for part in parts}
 
 
 def _figures(vertex: VertexDetails, names: frozenset[str]) -> list[dict[str, object]]:

@@ -19,6 +19,7 @@ class WatchedJob(TypedDict):
     progress: Progress
     metrics: list[Metric]
     vertices: dict[str, list[AggregatedMetric]]
+    stateBytes: dict[str, int]
 
 
 class WatchedJobs(TypedDict):

@@ -84,7 +84,9 @@ def _by_kind(plan: Mapping[str, Any], kind: str) -> dict[str, tuple[str, ...]]:
     return {vertex: names for vertex, names in found.items() if names}
 
 
-def vertex_sighting(vertex: VertexSummary, metrics: Metrics, graph: Graph) -> VertexSighting:
+def vertex_sighting(
+    vertex: VertexSummary, metrics: Metrics, graph: Graph, state_bytes: int | None = None
+) -> VertexSighting:
     """One vertex: its summary and the figures of its subtasks together."""
     read, written = graph.sources.get(vertex.id), graph.sinks.get(vertex.id)
     out = _figure(metrics, "numRecordsOutPerSecond", "sum")
@@ -108,6 +110,8 @@ def vertex_sighting(vertex: VertexSummary, metrics: Metrics, graph: Graph) -> Ve
         watermark_ms=_watermark(metrics, source=read is not None),
         is_source=read is not None,
         is_sink=written is not None,
+        skew=_skew(metrics),
+        state_bytes=state_bytes,
     )
 
 
@@ -118,6 +122,15 @@ def _operators(metrics: Metrics, names: Sequence[str], figure: str) -> float | N
 def _figure(metrics: Metrics, name: str, aggregate: str) -> float | None:
     value = metrics.get(name, {}).get(aggregate)
     return value if value is not None and math.isfinite(value) else None
+
+
+def _skew(metrics: Metrics) -> float | None:
+    """By what a vertex takes; by what it gives where it takes nothing."""
+    for name in ("numRecordsInPerSecond", "numRecordsOutPerSecond"):
+        most, mean = _figure(metrics, name, "max"), _figure(metrics, name, "avg")
+        if most is not None and mean:
+            return round(most / mean, 2)
+    return None
 
 
 def _percent(metrics: Metrics, name: str, aggregate: str) -> float | None:

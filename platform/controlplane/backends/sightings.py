@@ -31,6 +31,10 @@ class VertexSighting:
     watermark_ms: float | None
     is_source: bool
     is_sink: bool
+    skew: float | None = None
+    """Rows per second of the subtask with the most, over the mean of all."""
+    state_bytes: int | None = None
+    """In the last completed checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,9 @@ class EngineWatch:
 
 def _watched(one: WatchedJob, graph: Graph) -> JobSighting:
     vertices = [
-        vertex_sighting(vertex, one.vertices.get(vertex.id, {}), graph)
+        vertex_sighting(
+            vertex, one.vertices.get(vertex.id, {}), graph, one.state_bytes.get(vertex.id)
+        )
         for vertex in one.job.vertices
     ]
     return sighting_of(one.job, vertices, one.checkpoints, one.progress, one.failures, one.metrics)

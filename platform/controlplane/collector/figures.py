@@ -58,6 +58,8 @@ def operator_rows(seen: JobSighting) -> Payload:
             "bp": vertex.backpressured,
             "idle": vertex.idle,
             "wm_ms": vertex.watermark_ms,
+            "skew": vertex.skew,
+            "bytes": vertex.state_bytes,
             "par": vertex.parallelism,
             "running": vertex.running,
             "state": vertex.state,

@@ -1,4 +1,4 @@
-"""What surrounds every page: counts of the navigation, places to jump to, operations to follow."""
+"""What surrounds every page: counts of the navigation, operations to follow."""
 
 from __future__ import annotations
 
@@ -12,43 +12,19 @@ from controlplane.replay.models import OPEN, Replay
 
 
 @dataclass(frozen=True, slots=True)
-class Jump:
-    """One place that the search box leads to."""
-
-    name: str
-    note: str
-    icon: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class Shell:
     """What surrounds every page."""
 
     jobs: int
     open_replays: int
-    jumps: tuple[Jump, ...]
     operations: tuple[OperationLine, ...]
 
 
 def shell(user: User) -> Shell:
-    """Counts of the navigation, places to jump to, operations that this person follows."""
-    jobs = list(visible_jobs(user).select_related("team").distinct())
-    replays = Replay.objects.filter(job__in=[job.pk for job in jobs]).select_related("job")
-    newest = list(replays.order_by("-number")[:50])
-    jumps = [
-        Jump("Jobs", "page", "jobs", "/jobs/"),
-        Jump("Replays", "page", "replay", "/replays/"),
-        Jump("Cluster", "page", "cluster", "/cluster/"),
-        *(Jump(job.name, f"job, {job.team.name}", "jobs", f"/jobs/{job.name}/") for job in jobs),
-        *(
-            Jump(str(one), one.get_status_display().lower(), "replay", f"/replays/{one.pk}/")
-            for one in newest
-        ),
-    ]
+    """Counts of the navigation, and the operations that this person follows."""
+    jobs = visible_jobs(user)
     return Shell(
-        jobs=len(jobs),
-        open_replays=sum(one.status in OPEN for one in newest),
-        jumps=tuple(jumps),
+        jobs=jobs.distinct().count(),
+        open_replays=Replay.objects.filter(job__in=jobs.values("pk"), status__in=OPEN).count(),
         operations=unfinished_by(user),
     )

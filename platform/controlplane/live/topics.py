@@ -135,6 +135,8 @@ class OperatorRow(TypedDict, total=False):
     bp: float | None
     idle: float | None
     wm_ms: float | None  # lowest watermark of its subtasks
+    skew: float | None  # rows per second of the subtask with the most, over the mean of all
+    bytes: int | None  # state in the last completed checkpoint
     par: int
     running: int
     state: str

@@ -25,7 +25,6 @@ LINES = 6
 """Lines in one plot that can be told apart."""
 PREFERRED = ("mean", "value", "sum", "total", "avg")
 """Fields whose names begin so are shown first."""
-RATE, DELAY = "in", "delay_ms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +197,15 @@ class History:
 
     rate: list[tuple[float, float]]
     delay: list[tuple[float, float]]
+    out: list[tuple[float, float]]
+    busy: list[tuple[float, float]]
+    """Percent of the busiest subtask."""
+    waiting: list[tuple[float, float]]
+    """Percent of the one that waits most for those after it."""
 
 
 def job_history(job: Job, start_ms: float, stop_ms: float) -> History:
-    """Rate and watermark delay of the live runs, about 300 points of each."""
+    """Rates, watermark delay and load of the live runs, about 300 points of each."""
     step = max(1_000, int((stop_ms - start_ms) / 300) // 1_000 * 1_000)
 
     def read(field: str) -> list[tuple[float, float]]:
@@ -217,4 +221,4 @@ def job_history(job: Job, start_ms: float, stop_ms: float) -> History:
         )
         return sorted(point for one in found for point in _numbers(one))
 
-    return History(read(RATE), read(DELAY))
+    return History(*map(read, ("in", "delay_ms", "out", "busy", "bp")))

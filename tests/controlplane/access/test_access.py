@@ -139,7 +139,7 @@ def test_pages_may_run_only_scripts_with_their_nonce():
     response = middleware.ContentSecurityPolicyMiddleware(view)(RequestFactory().get("/"))
     policy = response["Content-Security-Policy"]
     assert f"script-src 'self' 'nonce-{seen['csp_nonce']}'" in policy
-    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+    assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
 
 

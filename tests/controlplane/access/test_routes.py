@@ -25,6 +25,7 @@ from controlplane.access.abilities import ABILITIES
 from controlplane.access.logins import issue_login
 from controlplane.access.models import Membership, Role
 from controlplane.access.tokens import issue_token
+from controlplane.backends.fake import PLAN
 from controlplane.live.topics import Family, parse
 from controlplane.live.visibility import allowed
 from controlplane.operations.models import Operation
@@ -145,6 +146,7 @@ def world(running, team, alice, bob, mallory) -> World:
             "savepoint": savepoint.pk,
             "schedule_id": add_schedule(running, alice, 5).pk,
             "replay_id": replay.pk,
+            "vertex": PLAN["nodes"][0]["id"],
             "replay_name": replay.name,
             "operation_id": Operation.objects.get().pk,
             "shape": "csv",

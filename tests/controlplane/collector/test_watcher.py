@@ -100,7 +100,10 @@ async def test_a_look_tells_the_pages_what_the_engine_says(run, engine):
     assert fleet[str(run.job_id)]["state"] == "RUNNING"
     assert fleet["sum"]["engine"] == "ok"
     assert (fleet["sum"]["running"], fleet["sum"]["task_managers"]) == (1, 2)
-    assert len(value(topics.operators(run.job_id))) == len(engine.known[LIVE].vertices)
+    operators = value(topics.operators(run.job_id))
+    assert len(operators) == len(engine.known[LIVE].vertices)
+    assert {row["bytes"] for row in operators.values()} == {20_219}
+    assert {row["skew"] for row in operators.values()} == {1.0}
 
 
 async def test_the_run_and_the_cluster_are_noted(run, engine):

@@ -5,30 +5,38 @@
 import htmx from 'htmx.org';
 import { $$ } from './dom.js';
 import { formats, agoText, stamp, now } from './fmt.js';
-import { subscribe, connection } from './live.js';
+import { slices } from './frames.js';
+import { connection, subscribe, value } from './live.js';
 
-const bound = new Map();                  // topic -> {cells: [[path, format, node]], off}
+const bound = new Map();                  // topic -> {cells: Map(first step of the path -> [[path, format, node]]), off}
 const reach = (value, path) => (path === '.' ? value : path.split('.').reduce((v, k) => v?.[k], value));
 
 export function bind() {
-  for (const entry of bound.values()) entry.cells = [];
+  for (const entry of bound.values()) entry.cells = new Map();
   for (const node of $$('[data-b]')) {
     const [topic, path, format] = node.dataset.b.split(' ');
     if (!bound.has(topic)) {
-      const entry = { cells: [] };
+      const entry = { cells: new Map() };
       bound.set(topic, entry);
-      entry.off = subscribe(topic, value => paint(topic, value));
+      entry.off = subscribe(topic, (all, change) => paint(topic, all, change));
     }
-    bound.get(topic).cells.push([path, format, node]);
+    const { cells } = bound.get(topic), first = path.split('.')[0];
+    if (!cells.has(first)) cells.set(first, []);
+    cells.get(first).push([path, format, node]);
   }
-  for (const [topic, entry] of bound) if (!entry.cells.length) { entry.off(); bound.delete(topic); }
+  // A fragment may be older than what the socket has said meanwhile.
+  for (const [topic, entry] of bound) if (!entry.cells.size) { entry.off(); bound.delete(topic); } else if (value(topic) && connection() !== 'held') paint(topic, value(topic), value(topic));
 }
 
-function paint(topic, value) {
-  for (const [path, format, node] of bound.get(topic)?.cells ?? []) {
-    const html = formats[format]?.(reach(value, path));
-    if (html !== undefined && node.dataset.h !== html) { node.innerHTML = html; node.dataset.h = html; }
-  }
+const write = slices(([node, html]) => { if (node.dataset.h !== html) { node.innerHTML = html; node.dataset.h = html; } });
+// Only the rows that changed are looked at, and the page is written to in slices.
+function paint(topic, all, change) {
+  const { cells } = bound.get(topic) ?? { cells: new Map() };
+  const rows = change === all ? [...cells.keys()] : [...Object.keys(change), ''].filter(key => cells.has(key));
+  write(rows.flatMap(row => cells.get(row)).flatMap(([path, format, node]) => {
+    const html = formats[format]?.(reach(all, path));
+    return html === undefined ? [] : [[node, [node, html]]];
+  }));
 }
 
 // ---- structure comes as HTML: the fragment is asked for again, at most every 1.2 s (or data-every)
@@ -45,8 +53,8 @@ export function watch() {
 function follow(key) {
   const [topic, path] = key.split(':');
   let before, first = true;
-  return subscribe(topic, (value, change) => {
-    const at = path ? JSON.stringify(reach(value, path) ?? null) : change;
+  return subscribe(topic, (all, change) => {
+    const at = path ? JSON.stringify(reach(all, path) ?? null) : change;
     if (!first && at !== before) refresh(key);
     before = at; first = false;
   });

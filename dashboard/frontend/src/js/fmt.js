@@ -11,7 +11,7 @@ export const glyph = name => `<svg class="g" aria-hidden="true"><use href="#g-${
 export const clock = { offset: 0 };
 export const now = () => Date.now() + clock.offset;
 
-const known = v => v !== null && v !== undefined && Number.isFinite(v);
+export const known = v => v !== null && v !== undefined && Number.isFinite(v);
 const grouped = v => Math.round(v).toString().replace(/\B(?=(\d{3})+$)/g, ',');
 const digits3 = v => (v >= 99.95 ? String(Math.round(v)) : v >= 9.995 ? v.toFixed(1) : v.toFixed(2));
 

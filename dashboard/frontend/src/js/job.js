@@ -1,7 +1,9 @@
-// A job's page: graph and operators share a selection; history and output plots follow the job.
+// A job's page: graph, operators and inspector share a selection; history and plots follow the job.
 import { $, $$, query, readJson, setQuery } from './dom.js';
 import { durT, rateT, now } from './fmt.js';
+import { charts } from './charts.js';
 import { JobGraph } from './graph.js';
+import { Inspector } from './inspector.js';
 import { connection, subscribe, value } from './live.js';
 import { showOutput } from './output.js';
 import { key } from './shell.js';
@@ -14,15 +16,27 @@ const page = readJson('page', {}), topic = `job.${page.job}`;
 // ---- graph and table
 const host = $('#graph'), plan = readJson('plan', null);
 if (host && plan?.nodes.length) {
-  const graph = new JobGraph(host, plan.nodes, plan.edges, select);
-  const figures = readJson('figures', {});
+  const operators = {}, byId = new Map(plan.nodes.map(n => [n.id, n])), rows = new Map($$('#ops tr[data-id]').map(row => [row.dataset.id, row]));
+  const newest = () => { const job = value(topic) ?? {}; return job.event_ms != null && job.delay_ms != null ? job.event_ms + job.delay_ms : null; };
+  const inspector = new Inspector($('#insp'), $('#insp').dataset.src, newest);
+  let chosen = null;
+  const graph = new JobGraph(host, plan, id => {
+    rows.get(chosen)?.setAttribute('aria-selected', 'false'); rows.get(id)?.setAttribute('aria-selected', 'true');
+    chosen = id; inspector.show(byId.get(id), operators[id]);
+    if (!settling) setQuery('op', id);
+  });
+  let settling = true;
   const show = table => {
-    const newest = value(topic)?.event_ms, delay = value(topic)?.delay_ms;
-    graph.newest = newest != null && delay != null ? newest + delay : null;
-    graph.update(table);
+    Object.assign(operators, table); graph.update(table, newest());
+    if (chosen) inspector.figures(operators[chosen]);
   };
-  show(figures);
-  subscribe(`${topic}.ops`, show);
+  show(readJson('figures', {}));
+  subscribe(`${topic}.ops`, (table, change) => show(change === table ? table : Object.fromEntries(Object.keys(change).map(id => [id, table[id]]))));
+  // Without a choice in the address, the one that has most to do is shown.
+  const busiest = plan.nodes.reduce((a, b) => ((operators[b.id]?.busy ?? -1) > (operators[a.id]?.busy ?? -1) ? b : a));
+  graph.select(byId.has(query.get('op')) ? query.get('op') : busiest.id);
+  settling = false;
+  searchOf(graph, rows);
   key('f', () => graph.fit());
   $('#lens')?.addEventListener('click', event => {
     const b = event.target.closest('[data-l]');
@@ -31,11 +45,22 @@ if (host && plan?.nodes.length) {
     graph.setLens(b.dataset.l);
   });
   $('#ops')?.addEventListener('click', event => { const row = event.target.closest('tr[data-id]'); if (row) graph.select(row.dataset.id); });
-  if (query.has('op')) graph.select(query.get('op'));
 }
-function select(id) {
-  setQuery('op', id);
-  for (const row of $$('#ops tr[data-id]')) row.setAttribute('aria-selected', row.dataset.id === id);
+// Finds operators by a part of a name: dims the others in the graph, hides them in the table.
+function searchOf(graph, rows) {
+  const field = $('#find-op');
+  let found = [], at = 0;
+  field?.addEventListener('input', () => {
+    const words = field.value.trim().toLowerCase();
+    found = graph.search(words); at = 0;
+    for (const [id, row] of rows) row.hidden = Boolean(words) && !found.includes(id);
+  });
+  field?.addEventListener('keydown', event => {
+    if (event.key === 'Escape') { field.value = ''; field.dispatchEvent(new Event('input')); }
+    if (event.key !== 'Enter' || !found.length) return;
+    event.preventDefault();
+    graph.select(found[at % found.length]); graph.reveal(found[at++ % found.length]);
+  });
 }
 
 // ---- checkpoints
@@ -53,6 +78,7 @@ document.addEventListener('hw:swapped', strips);
 const history = $('#history');
 if (history) {
   let minutes = +(query.get('range') ?? 10), data = { rate: [], delay: [], events: readJson('events', []) };
+  const drawCharts = charts($('#charts'));
   const draw = () => {
     const to = now() + minutes * 600, from = now() - minutes * 60e3, list = checkpointsOf(log), top = Math.max(1, ...list.map(c => c.dur_ms ?? 0));
     const bars = list.map(c => ({ id: `c${c.run}-${c.checkpoint}`, at_ms: c.trigger_ms, lane: 'bars', kind: c.status === 'failed' ? 'x' : 'bar', tone: c.status === 'failed' ? 'crit' : 'idle', share: (c.dur_ms ?? 0) / top, title: `Checkpoint ${c.checkpoint}${c.dur_ms == null ? '' : `, ${durT(c.dur_ms)}`}`, text: c.failure ?? '' }));
@@ -71,7 +97,7 @@ if (history) {
   });
   for (const b of $$('#ranges button')) b.setAttribute('aria-pressed', +b.dataset.m === minutes);
   subscribe(`${topic}.events`, (all, change) => { const byId = new Map(data.events.map(e => [e.id, e])); for (const e of change.events ?? []) byId.set(e.id, e); data.events = [...byId.values()]; draw(); });
-  const again = poll(() => `${history.dataset.src}?minutes=${minutes}`, 3000, answer => { data = { ...data, ...answer, events: data.events }; draw(); });
+  const again = poll(() => `${history.dataset.src}?minutes=${minutes}`, 3000, answer => { data = { ...data, ...answer, events: data.events }; draw(); drawCharts(data, checkpointsOf(log), minutes); });
   setInterval(() => connection() === 'live' && !document.hidden && draw(), 1000);
 }
 

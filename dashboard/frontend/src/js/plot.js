@@ -6,8 +6,12 @@ import { abs, day, hm, hms, tz } from './fmt.js';
 const COLOURS = ['--c1', '--c2', '--c3', '--c4', '--c5', '--c6', '--ink-2', '--c-mute'];
 const SPANS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000];
 
+// Where a line stops: points further apart than its `gap` have nothing between them.
+const broken = ({ points, gap }) => (gap ? points.flatMap((p, i) => (i && p[0] - points[i - 1][0] > gap ? [[points[i - 1][0] + 1, null], p] : [p])) : points);
+
 // Series of [ms, value] on one shared axis of times.
-function columns(series) {
+function columns(drawn) {
+  const series = drawn.map(s => ({ ...s, points: broken(s) }));
   const times = [...new Set(series.flatMap(s => s.points.map(p => p[0])))].sort((a, b) => a - b);
   const index = new Map(times.map((t, i) => [t, i]));
   return [times.map(t => t / 1000), ...series.map(s => {
@@ -18,8 +22,8 @@ function columns(series) {
 }
 
 export class Plot {
-  constructor(host, { format, height = 220, sync = null, fromZero = false, label }) {
-    Object.assign(this, { host, format, height, sync, fromZero, label, series: [] });
+  constructor(host, { format, height = 220, sync = null, fromZero = false, label, narrow = false }) {
+    Object.assign(this, { host, format, height, sync, fromZero, label, narrow, series: [] });
     host.classList.add('plot');
     host.innerHTML = '<div class="plot-c" role="img"></div><div class="legend plot-l"></div>';
     new ResizeObserver(() => this.u?.setSize({ width: $('.plot-c', host).clientWidth, height })).observe(host);
@@ -63,7 +67,7 @@ export class Plot {
       cursor: { sync: this.sync ? { key: this.sync } : undefined, points: { size: 5 }, drag: { x: true, y: false } },
       scales: { x: { time: true }, y: { range: (u, a, b) => this.range(a, b) } },
       tzDate: ts => (tz.mode === 'UTC' ? uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') : new Date(ts * 1e3)),
-      axes: [{ ...axis, grid: { show: false }, size: 24, space: 74, incrs: SPANS, values: (u, splits, i, space, step) => splits.map(t => (step >= 86400 ? `${day(t * 1e3)}` : step < 60 ? hms(t * 1e3) : hm(t * 1e3) === '00:00' ? day(t * 1e3) : hm(t * 1e3))) },
+      axes: [{ ...axis, grid: { show: false }, size: 24, space: this.narrow ? 56 : 74, incrs: SPANS, values: (u, splits, i, space, step) => splits.map(t => (step >= 86400 ? `${day(t * 1e3)}` : step < 60 ? hms(t * 1e3) : hm(t * 1e3) === '00:00' ? day(t * 1e3) : hm(t * 1e3))) },
         { ...axis, grid: { stroke: grid, width: 1 }, size: 56, space: 36, gap: 6, values: (u, splits) => splits.map(v => this.format(v)) }],
       series: [{}, ...this.series.map((s, i) => ({ stroke: colour(this.colourOf(s, i)), width: s.width ?? 1.5, dash: s.dash, spanGaps: false, points: { show: false }, show: !this.hidden.has(s.name) }))],
       hooks: { setCursor: [u => this.legend(u.cursor.idx ?? null)], setData: [() => this.legend()] },

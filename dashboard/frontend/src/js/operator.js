@@ -1,0 +1,43 @@
+// An operator's page: how its subtasks differ, as bars and as a table that follows them.
+import { $, $$, query, readJson, setQuery } from './dom.js';
+import { bytes, dur, formats, percent, rate, whole } from './fmt.js';
+import { slices } from './frames.js';
+import { value } from './live.js';
+import { poll } from './poll.js';
+import { measureButtons, measured, Spread } from './subtasks.js';
+
+const host = $('#spread'), page = readJson('page', {}), LARGE = 400;
+const CELLS = { rate, busy: percent, waiting: percent, idle: percent, delay: dur, wm_ms: formats.time, bytes, rows_in: whole, rows_out: whole };
+
+if (host) {
+  const spread = new Spread(host), seg = measureButtons(query.get('m') ?? 'rate');
+  const newest = () => { const job = value(`job.${page.job}`) ?? page.figures; return job.event_ms != null && job.delay_ms != null ? job.event_ms + job.delay_ms : null; };
+  $('#measure').replaceWith(seg);
+  seg.onclick = event => {
+    const b = event.target.closest('[data-m]');
+    if (!b) return;
+    for (const other of $$('button', seg)) other.setAttribute('aria-pressed', other === b);
+    setQuery('m', b.dataset.m === 'rate' ? '' : b.dataset.m); spread.set({ measure: b.dataset.m });
+  };
+  $('#order').onclick = event => {
+    const b = event.target.closest('[data-o]');
+    if (!b) return;
+    for (const other of $$('#order button')) other.setAttribute('aria-pressed', other === b);
+    spread.set({ order: b.dataset.o });
+  };
+  const write = slices(([cell, html]) => { if (cell.dataset.h !== html) { cell.innerHTML = html; cell.dataset.h = html; } });
+  const show = answer => {
+    const wrong = $('#away'), columns = measured(answer, newest());
+    wrong.hidden = !answer.away; wrong.textContent = answer.away;
+    if (answer.away) return;
+    spread.set({ columns });
+    const place = new Map(columns.index.map((index, i) => [String(index), i]));
+    write($$('#subtasks tr[data-i]').flatMap(row => {
+      const i = place.get(row.dataset.i);
+      return i === undefined ? [] : $$('[data-c]', row).map(cell => [cell, [cell, CELLS[cell.dataset.c](columns[cell.dataset.c][i])]]);
+    }));
+  };
+  spread.set({ measure: query.get('m') ?? 'rate' });
+  show(readJson('subtasks-now', {}));
+  poll(() => host.dataset.src, page.subtasks > LARGE ? 5000 : 2000, show);
+}

@@ -1,0 +1,107 @@
+"""An engine in memory that runs the seeded jobs; its figures move when it is told to tick."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import seeded_jobs as seeded
+from engine.checkpoint.coordination.failure import FailureReason
+from engine.checkpoint.coordination.stats import CheckpointLog, CheckpointStats, CheckpointStatus
+from engine.elements import Micros, SnapshotKind
+from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus
+from engine.rest.model.operations import JobProgress, SourceProgress
+from engine.testing.fake_service import FakeService
+from seeded_jobs import START_MS, Op
+
+EVERY_S = 10
+HISTORY = 48
+FAILED, SLOW_FROM = 20, 36
+"""One of the old ones failed, and the newest are slow."""
+UP_MS = 55 * 3_600_000
+
+
+class SeededEngine(FakeService):
+    """Runs three jobs from the start; ids are 32 times their number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ops: dict[str, tuple[Op, ...]] = {}
+        self._add("1" * 32, "orders", seeded.ORDERS, seeded.ORDERS_EDGES)
+        self._add("2" * 32, "wide", *seeded.wide())
+        self._add("3" * 32, "many", seeded.MANY_OPS, seeded.MANY_EDGES)
+
+    def tick(self, ticks: int) -> None:
+        """Let the figures be those of that second."""
+        for job_id, ops in self.ops.items():
+            moved = seeded.vertices(ops, ticks)
+            self.known[job_id] = replace(self.known[job_id], vertices=moved)
+
+    async def progress(self, job_id: str) -> JobProgress:
+        """Sources have read up to now; the watermark is as far behind as the slowest source."""
+        behind = max(op.delay_ms for op in self.ops[job_id] if op.kind is seeded.SOURCE)
+        watermark = Micros(int((START_MS - behind) * 1_000))
+        source = SourceProgress(
+            uid="all",
+            name="all",
+            vertex_id=self.ops[job_id][0].id,
+            watermark=watermark,
+            newest=Micros(START_MS * 1_000),
+            pending_rows=4_100_000,
+        )
+        return JobProgress(START_MS, watermark, (source,))
+
+    def _add(
+        self, job_id: str, name: str, ops: tuple[Op, ...], edges: tuple[tuple[str, str, str], ...]
+    ) -> None:
+        plan = seeded.plan(name, ops, edges)
+        self.ops[job_id] = ops
+        self.known[job_id] = JobDetails(
+            id=job_id,
+            name=name,
+            status=JobStatus.RUNNING,
+            start_ms=START_MS - UP_MS,
+            end_ms=-1,
+            timestamps={JobStatus.RUNNING: START_MS - UP_MS},
+            parallelism=max(op.par for op in ops),
+            max_parallelism=plan.max_parallelism,
+            plan=plan,
+            vertices=seeded.vertices(ops, 0),
+            metrics={"numRestarts": 0, "uptime": UP_MS},
+        )
+        self.histories[job_id] = FailureHistory()
+        self.logs[job_id] = _checkpoints(ops)
+
+
+def _checkpoints(ops: tuple[Op, ...]) -> CheckpointLog:
+    log = CheckpointLog()
+    for number in range(1, HISTORY + 1):
+        log.put(_checkpoint(ops, number))
+    return log
+
+
+def _checkpoint(ops: tuple[Op, ...], number: int) -> CheckpointStats:
+    at_ms = START_MS - EVERY_S * 1_000 * (HISTORY + 1 - number)
+    empty = CheckpointStats(
+        id=18_300 + number,
+        kind=SnapshotKind.SAVEPOINT if number == HISTORY // 2 else SnapshotKind.CHECKPOINT,
+        status=CheckpointStatus.COMPLETED,
+        triggered_ms=at_ms,
+        duration_ms=0,
+        vertices=(),
+        external_path=f"file:///data/checkpoints/chk-{18_300 + number}",
+    )
+    whole = seeded.with_parts(ops, empty, slow=3 if number >= SLOW_FROM else 1)
+    if number != FAILED:
+        return whole
+    first, *rest = whole.vertices
+    torn = replace(first, subtasks=first.subtasks[: first.parallelism // 2])
+    return replace(
+        whole,
+        status=CheckpointStatus.FAILED,
+        vertices=(torn, *rest),
+        external_path=None,
+        duration_ms=60_000,
+        failed_ms=at_ms + 60_000,
+        reason=FailureReason.EXPIRED,
+        failure=f"checkpoint {whole.id} expired: {FailureReason.EXPIRED.sentence}",
+    )

@@ -1,0 +1,158 @@
+"""The dashboard over seeded jobs, in one process: pages, socket, collector and a fake engine.
+
+    python tests/seeded_server.py --port 24100 --engine-port 24101
+    READY http://127.0.0.1:24100 <session key>
+    > tick            one second passes, the collector looks once, pages hear of it; says TICKED
+
+Needs    a folder of its own in HEADWATER_HOME. The clock stands still between ticks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "platform"), str(CHECKOUT / "tests")]
+os.environ["DJANGO_SETTINGS_MODULE"] = "seeded_settings"
+
+import httpx  # noqa: E402
+import uvicorn  # noqa: E402
+from asgiref.sync import sync_to_async  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY  # noqa: E402
+from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+
+import seeded_clock  # noqa: E402
+from controlplane.access.models import Team  # noqa: E402
+from controlplane.asgi import application  # noqa: E402  loads the settings, then the apps
+from controlplane.backends.models import Cluster  # noqa: E402
+from controlplane.collector.board import Board  # noqa: E402
+from controlplane.collector.watcher import Watcher  # noqa: E402
+from controlplane.jobs.models import Job, JobVersion, Run  # noqa: E402
+from controlplane.metrics.line_protocol import Point, tags_of  # noqa: E402
+from controlplane.metrics.store import ENGINE, series_store  # noqa: E402
+from controlplane.snapshots.models import Savepoint  # noqa: E402
+from engine.rest.app import create_app  # noqa: E402
+from seeded_engine import UP_MS, SeededEngine  # noqa: E402
+from seeded_jobs import START_MS  # noqa: E402
+
+MINUTE_MS = 60_000
+HISTORY_MINUTES = 360
+
+
+def seed(engine: SeededEngine, engine_url: str) -> tuple[Cluster, str]:
+    """Fill the database; the cluster, and the key of a session that is signed in."""
+    call_command("migrate", verbosity=0)
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+    user = User.objects.create_superuser("mara", password=None)
+    team = Team.objects.create(name="payments")
+    cluster = Cluster.objects.create(name="prod", url=engine_url)
+    for job_id, known in engine.known.items():
+        _job(team, cluster, user, job_id, known.name, known.parallelism)
+    series_store().write(ENGINE, list(_history()))
+    return cluster, _session(user)
+
+
+def _job(team: Team, cluster: Cluster, user: User, job_id: str, name: str, par: int) -> None:
+    settled = {"parallelism": par, "checkpoint_interval_ms": 10_000}
+    job = Job.objects.create(name=name, team=team, cluster=cluster, settings=settled)
+    version = JobVersion.objects.create(
+        job=job, number=42, filename=f"{name}.py", checksum="0" * 64, size_bytes=1
+    )
+    began = _at(START_MS - UP_MS)
+    run = Run.objects.create(
+        job=job, version=version, cluster=cluster, engine_job_id=job_id, state="RUNNING",
+        state_since=began, parallelism=par,
+    )  # fmt: skip
+    Run.objects.filter(pk=run.pk).update(started_at=began)
+    for days, label in ((0.05, "before config change"), (1, "nightly"), (2, "nightly")):
+        one = Savepoint.objects.create(
+            job=job, run=run, version=version, origin="manual", label=label, status="completed",
+            location=f"/data/savepoints/{name}-{days}", size_bytes=318_000_000_000, created_by=user,
+        )  # fmt: skip
+        Savepoint.objects.filter(pk=one.pk).update(
+            created_at=_at(START_MS) - timedelta(days=days), event_time=_at(START_MS)
+        )
+
+
+def _history():
+    """Six hours of the job `orders`: a gap of four minutes, and a delay that begins to grow."""
+    tags = tags_of({"job": "orders", "run": "1", "purpose": "live"}.items())
+    sixths = (minute / 6 for minute in range(60, 0, -1))
+    for minute in (*range(HISTORY_MINUTES, 10, -1), *sixths):
+        if 311 <= minute <= 315:
+            continue
+        rows = 455_000 - 110 * (HISTORY_MINUTES - minute) + 900 * ((minute * 7) % 11)
+        delay = 2_400 + 90 * (minute % 13) + max(0, 41 - minute) * 3_900
+        fields = {
+            "in": rows,
+            "out": rows * 0.92,
+            "delay_ms": delay,
+            "busy": 74 + (minute < 41) * 23,
+        }
+        at_ns = int(START_MS - minute * MINUTE_MS) * 1_000_000
+        yield Point("job", tags, tuple((k, float(v)) for k, v in fields.items()), at_ns)
+
+
+def _session(user: User) -> str:
+    store = SessionStore()
+    store[SESSION_KEY] = str(user.pk)
+    store[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    store[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    store.create()
+    return str(store.session_key)
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+async def serve(port: int, engine_port: int) -> None:
+    """Serve until the input ends."""
+    engine = SeededEngine()
+    url = f"http://127.0.0.1:{port}"
+    cluster, key = await sync_to_async(seed)(engine, f"http://127.0.0.1:{engine_port}")
+    servers = [_server(create_app(engine), engine_port), _server(application, port)]
+    running = [asyncio.create_task(server.serve()) for server in servers]
+    # No socket between them: a look at three hundred operators is as many requests.
+    watcher = Watcher(cluster, Board(), httpx.ASGITransport(create_app(engine)))
+    while not all(server.started for server in servers):
+        await asyncio.sleep(0.01)
+    await watcher.look()
+    print(f"READY {url} {key}", flush=True)
+    async for line in _lines():
+        if line == "tick":
+            seeded_clock.ticks += 1
+            engine.tick(seeded_clock.ticks)
+            await watcher.look()
+            print("TICKED", flush=True)
+    for server in servers:
+        server.should_exit = True
+    await watcher.close()
+    await asyncio.gather(*running)
+
+
+def _server(app, port: int) -> uvicorn.Server:
+    options = {"log_level": "warning", "lifespan": "off", "timeout_graceful_shutdown": 1}
+    return uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, **options))
+
+
+async def _lines():
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        yield line.strip()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--engine-port", type=int, required=True)
+    asked = parser.parse_args()
+    asyncio.run(serve(asked.port, asked.engine_port))
