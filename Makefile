@@ -45,6 +45,9 @@ bench-service: setup ## how fast REST answers with 50 jobs, and what 10,000 ende
 	@$(PYTHON_IN) -m benchmarks.service --parallelism $(or $(PARALLELISM),1)
 	@$(PYTHON_IN) -m benchmarks.many_jobs
 
+bench-collector: setup ## what watching 200 jobs every second costs: make bench-collector JOBS=500
+	@PYTHONPATH=platform $(PYTHON_IN) -m benchmarks.collector --jobs $(or $(JOBS),200)
+
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
 
@@ -70,4 +73,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-peers flat sim chaos golden explain format lock
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-peers flat sim chaos golden explain format lock

@@ -117,7 +117,7 @@ DESCRIBED: Mapping[Endpoint, Described] = {
     headwater.progress: Described(add.Progress),
     headwater.plan: Described(add.EnginePlanAnswer),
     watching.watch: Described(
-        wa.WatchedJobs, query={"jobs": str, "get": str, "maxExceptions": int}
+        wa.WatchedJobs, query={"jobs": str, "get": str, "maxExceptions": int, "since": int}
     ),
     running.statistics: Described(add.Statistics, query={"window": int, "step": int}),
     running.read_limits: Described(add.ReadLimits),

@@ -17,13 +17,17 @@ _JOBS = "/headwater/jobs"
 
 
 def watch(
-    job_ids: Iterable[str], metrics: Iterable[str], failures: int = 10
+    job_ids: Iterable[str], metrics: Iterable[str], failures: int = 10, since_ms: int = 0
 ) -> Call[list[WatchedJob]]:
-    """All that can be watched of these jobs; those that are not known (any more) are left out."""
+    """All that can be watched of these jobs; those that are not known (any more) are left out.
+
+    Checkpoints that had ended before `since_ms`, by the engine's clock, are not in the history.
+    """
     query = {
         "jobs": ",".join(job_ids),
         "get": ",".join(metrics),
         "maxExceptions": str(failures),
+        "since": str(since_ms),
     }
     return Call("GET", "/headwater/watch", watched_jobs, query)
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from engine.checkpoint.coordination.stats import CheckpointHistory, CheckpointStats
+from engine.checkpoint.coordination.stats import (
+    CheckpointHistory,
+    CheckpointStats,
+    CheckpointStatus,
+)
 from engine.rest.model.jobs import FailureHistory, JobDetails, VertexDetails
 from engine.rest.model.operations import JobProgress
 from engine.rest.render import checkpoints, failures, jobs, metrics, snapshots
@@ -19,6 +24,18 @@ class Watched:
     checkpoints: CheckpointHistory
     failures: FailureHistory
     progress: JobProgress
+
+
+def recent(history: CheckpointHistory, since_ms: int) -> CheckpointHistory:
+    """Without checkpoints that had ended before; counts and the latest of each sort stay."""
+    kept = (one for one in history.history if _ended_ms(one) >= since_ms)
+    return replace(history, history=tuple(kept))
+
+
+def _ended_ms(stats: CheckpointStats) -> float:
+    if stats.status is CheckpointStatus.IN_PROGRESS:
+        return math.inf
+    return max(stats.failed_ms or 0, stats.triggered_ms + max(0, stats.duration_ms))
 
 
 def watched(

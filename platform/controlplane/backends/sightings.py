@@ -151,6 +151,12 @@ class EngineSighting:
     """State of every job that the engine knows, by its id."""
     jobs: Mapping[str, JobSighting] = field(default_factory=dict)
 
+    @property
+    def newest_end_ms(self) -> int:
+        """When the last checkpoint of any job ended, by the engine's clock; 0 when none has."""
+        ends = (one.end_ms for job in self.jobs.values() for one in job.checkpoints)
+        return max((end for end in ends if end is not None), default=0)
+
 
 def total(figures: Iterable[float | None]) -> float | None:
     """The sum of what is known; None when nothing is."""

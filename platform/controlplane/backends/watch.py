@@ -55,15 +55,18 @@ class EngineWatch:
         """Close the connections."""
         await self._client.close()
 
-    async def look(self, job_ids: Iterable[str]) -> EngineSighting:
-        """The engine, and these jobs of it. Raises EngineAway."""
+    async def look(self, job_ids: Iterable[str], since_ms: int = 0) -> EngineSighting:
+        """The engine, and these jobs of it. Raises EngineAway.
+
+        Checkpoints that had ended before `since_ms`, by the engine's clock, may be left out.
+        """
         try:
             overview, jobs = await asyncio.gather(self._client.overview(), self._client.jobs())
             states = {job.id: job.state.value for job in jobs}
             wanted = [job_id for job_id in job_ids if job_id in states]
             if overview.version != self._version:  # another engine answers: ask it anew
                 self._flink, self._version = None, overview.version
-            seen = await self._jobs(wanted, states)
+            seen = await self._jobs(wanted, states, since_ms)
         except ClientError as error:
             raise EngineAway(str(error)) from error
         return EngineSighting(
@@ -85,20 +88,22 @@ class EngineWatch:
             raise EngineAway(str(error)) from error
         return {"engine": found.engine, "features": sorted(found.features)}
 
-    async def _jobs(self, wanted: list[str], states: Mapping[str, str]) -> Sequence[JobSighting]:
+    async def _jobs(
+        self, wanted: list[str], states: Mapping[str, str], since_ms: int
+    ) -> Sequence[JobSighting]:
         if not wanted:
             return []
         if self._flink is None:
             try:
-                return await self._all_at_once(wanted)
+                return await self._all_at_once(wanted, since_ms)
             except NotFound:  # no such route: it is a Flink cluster
                 self._flink = FlinkLooks(self._client, self._clock)
         return await self._flink.look(wanted, states)
 
-    async def _all_at_once(self, wanted: list[str]) -> Sequence[JobSighting]:
+    async def _all_at_once(self, wanted: list[str], since_ms: int) -> Sequence[JobSighting]:
         self._graphs = {key: one for key, one in self._graphs.items() if key in wanted}
         names = {name.rpartition(".")[2]: None for name in (*METRICS, *JOB_METRICS)}
-        seen = await self._client.watch(wanted, names, MAX_FAILURES)
+        seen = await self._client.watch(wanted, names, MAX_FAILURES, since_ms)
         return [_watched(one, await self._graph(one.job)) for one in seen]
 
     async def _graph(self, detail: JobDetail) -> Graph:

@@ -19,7 +19,8 @@ from controlplane.collector import figures, mirror
 from controlplane.collector.board import Board
 from controlplane.collector.watcher import Watcher
 from controlplane.live import topics
-from controlplane.live.publish import apublish
+from controlplane.live.publish import apublish_all
+from controlplane.live.topics import Payload
 from controlplane.metrics.store import ENGINE, series_store
 from controlplane.moments import now_ms
 
@@ -76,14 +77,16 @@ class Collector:
             await sync_to_async(series_store().drop_before, thread_sensitive=False)(ENGINE, limit)
 
     async def _show_resting(self) -> None:
+        rows: Payload = {}
+        news: list[tuple[str, Payload]] = []
         for job_id, state in (await sync_to_async(mirror.resting_jobs)()).items():
-            row, record = figures.at_rest(state)
-            self._board.row(job_id, row)
+            rows[str(job_id)], record = figures.at_rest(state)
+            self._board.row(job_id, rows[str(job_id)])
             self._board.position(job_id, None)
-            await apublish(topics.FLEET, {str(job_id): row})
-            await apublish(topics.job(job_id), record)
+            news.append((topics.job(job_id), record))
         for job_id in self._board.keep(await sync_to_async(mirror.job_ids)()):
-            await apublish(topics.FLEET, {str(job_id): None})
+            rows[str(job_id)] = None
+        await apublish_all([(topics.FLEET, rows), *news])
 
 
 async def _watch(watcher: Watcher) -> None:

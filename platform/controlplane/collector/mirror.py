@@ -7,10 +7,10 @@ Needs    one thread: all functions run in the one that the ORM uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -19,8 +19,9 @@ from redis import RedisError
 
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
-from controlplane.backends.sightings import CheckpointSighting, EngineSighting, JobSighting
-from controlplane.collector import figures
+from controlplane.backends.sightings import EngineSighting, JobSighting
+from controlplane.collector import checkpoint_notes, figures
+from controlplane.collector.checkpoint_notes import CheckpointNotes, Told
 from controlplane.jobs import failures, lifecycle
 from controlplane.jobs.failures import FailureNotes
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, Run, RunState
@@ -30,16 +31,10 @@ from controlplane.live.topics import Family, Payload, Topic
 from controlplane.snapshots.models import Checkpoint
 
 SEEN_EVERY = timedelta(seconds=5)
-"""How often a run in which nothing changes is noted as seen: a write per second would be waste."""
-
-REMEMBERED = 100
-"""Checkpoints of a run whose last known state is kept in memory: more than an engine lists."""
+"""How often a run in which nothing changes is noted as seen."""
 
 CHECKPOINTS_KEPT = 5_000
 """Rows of automatic checkpoints kept per run, about 80 minutes at one a second."""
-
-Told = list[tuple[str, Payload]]
-"""Topic and event."""
 
 
 def clusters() -> list[Cluster]:
@@ -105,44 +100,47 @@ class RunMirror:
     """One run: what is known of it already, so that only news are written."""
 
     run: Run
-    _statuses: dict[int, str] = field(default_factory=dict)
+    _checkpoints: CheckpointNotes = field(default_factory=CheckpointNotes)
+    _failure_notes: FailureNotes = field(default_factory=FailureNotes)
     _told: set[str] | None = None
     """Ids of the events in the log; None until Redis could be asked."""
-    _loaded: bool = False
-    _failure_notes: FailureNotes = field(default_factory=FailureNotes)
 
-    def apply(self, seen: JobSighting) -> Told:
-        """Write what is new; return the events that it makes."""
-        self._load()
-        told = [*self._checkpoints(seen.checkpoints), *self._failures(seen)]
+    def checkpoints(self, seen: JobSighting) -> tuple[list[Checkpoint], Told]:
+        """Rows to write, and the events that they make."""
+        news = self._checkpoints.news(self.run, seen.checkpoints)
+        rows = [checkpoint_notes.row(self.run, one) for one in news]
+        # Those of a replay are not on its job's pages.
+        live = self.run.purpose == Run.Purpose.LIVE
+        return rows, checkpoint_notes.told(self.run, news) if live else []
+
+    def failures(self, seen: JobSighting) -> Told:
+        """Write failures that are new; the events that they, and failed checkpoints, make."""
         self._failure_notes.take_in(self.run, seen.failures, seen.restored)
-        self._observe(seen)
-        return told
+        known = self._known_events()
+        if self.run.purpose != Run.Purpose.LIVE or known is None:
+            return []
+        # What the log has not: also what a collector wrote, and then was killed before it told.
+        news = [event for event in self._events(seen) if event["id"] not in known]
+        known |= {event["id"] for event in news}
+        return [(topics.events(self.run.job_id), event) for event in news]
 
-    def lose(self, sentence: str) -> bool:
-        """The engine does not know the run."""
-        return lifecycle.lose(self.run, timezone.now(), sentence)
+    def _events(self, seen: JobSighting) -> Iterator[Payload]:
+        for checkpoint in reversed(seen.checkpoints):
+            if checkpoint.status == Checkpoint.Status.FAILED:
+                yield figures.failed_checkpoint(self.run, checkpoint)
+        for index, failure in reversed(list(enumerate(seen.failures))):
+            final = index == 0 and seen.state == RunState.FAILED
+            yield figures.failure_event(self.run, failure, final=final)
 
-    def _load(self) -> None:
-        """What an earlier collector wrote and told."""
-        if not self._loaded:
-            rows = Checkpoint.objects.filter(run=self.run).order_by("-engine_checkpoint_id")
-            self._statuses = dict(rows.values_list("engine_checkpoint_id", "status")[:REMEMBERED])
-            self._loaded = True
-        if self._told is None:
-            with suppress(RedisError, OSError):
-                topic = Topic(topics.events(self.run.job_id), Family.JOB_EVENTS, "")
-                self._told = {event["id"] for event in latest_store().get(topic).value["events"]}
-
-    def _observe(self, seen: JobSighting) -> None:
-        now, run = timezone.now(), self.run
+    def observe(self, seen: JobSighting, now: datetime) -> bool:
+        """Write what is new of the run itself; False when it only was seen again."""
+        run = self.run
         failure = seen.failures[0].sentence if seen.failures else ""
         attempt = seen.restarts if seen.restarts is not None else run.attempt
-        fresh = run.last_seen is not None and now - run.last_seen < SEEN_EVERY
         # `plan` is compared as it is kept: what the engine gives now replaces any other form.
         same = (run.state, run.attempt, run.plan) == (seen.state, attempt, seen.plan)
-        if fresh and same and (not failure or failure == run.failure):
-            return
+        if same and (not failure or failure == run.failure):
+            return False
         lifecycle.observe(
             run,
             RunState(seen.state),
@@ -151,73 +149,47 @@ class RunMirror:
             failure=failure,
             plan=seen.plan if seen.plan.get("nodes") else None,
         )
+        return True
 
-    def _failures(self, seen: JobSighting) -> Told:
-        told: Told = []
-        if self.run.purpose != Run.Purpose.LIVE or self._told is None:
-            return told
-        for index, failure in reversed(list(enumerate(seen.failures))):
-            final = index == 0 and seen.state == RunState.FAILED
-            event = figures.failure_event(self.run, failure, final=final)
-            if event["id"] not in self._told:
-                self._told.add(event["id"])
-                told.append((topics.events(self.run.job_id), event))
-        return told
-
-    def _checkpoints(self, seen: Sequence[CheckpointSighting]) -> Told:
-        news = [one for one in reversed(seen) if self._statuses.get(one.id) != one.status]
-        if not news:
-            return []
-        Checkpoint.objects.bulk_create(
-            [_row(self.run, one) for one in news],
-            update_conflicts=True,
-            unique_fields=["run", "engine_checkpoint_id"],
-            update_fields=_MUTABLE,
-        )
-        self._statuses |= {one.id: one.status for one in news}
-        for old in sorted(self._statuses)[:-REMEMBERED]:
-            del self._statuses[old]
-        if self.run.purpose != Run.Purpose.LIVE:
-            return []
-        job_id = self.run.job_id
-        told = [
-            (topics.checkpoints(job_id), figures.checkpoint_event(self.run, one)) for one in news
-        ]
-        failed = [one for one in news if one.status == Checkpoint.Status.FAILED]
-        return told + [
-            (topics.events(job_id), figures.failed_checkpoint(self.run, one)) for one in failed
-        ]
+    def _known_events(self) -> set[str] | None:
+        """What an earlier collector told."""
+        if self._told is None:
+            with suppress(RedisError, OSError):
+                topic = Topic(topics.events(self.run.job_id), Family.JOB_EVENTS, "")
+                self._told = {event["id"] for event in latest_store().get(topic).value["events"]}
+        return self._told
 
 
 def apply(mirrors: Iterable[RunMirror], sighting: EngineSighting) -> Told:
     """Write what a look at an engine brought, in one transaction."""
     told: Told = []
+    rows: list[Checkpoint] = []
+    again: list[Run] = []
+    now = timezone.now()
     with transaction.atomic():
         for mirror in mirrors:
-            seen = sighting.jobs.get(mirror.run.engine_job_id)
+            run = mirror.run
+            seen = sighting.jobs.get(run.engine_job_id)
             if seen is not None:
-                told += mirror.apply(seen)
-            elif mirror.run.engine_job_id not in sighting.states:
-                mirror.lose(_LOST)
+                of_run, news = mirror.checkpoints(seen)
+                rows += of_run
+                told += [*news, *mirror.failures(seen)]
+                if not mirror.observe(seen, now):
+                    again.append(run)
+            elif run.engine_job_id not in sighting.states:
+                lifecycle.lose(run, now, _LOST)
+        checkpoint_notes.write(rows)
+        _seen_again(again, now)
     return told
 
 
-_MUTABLE = ["status", "duration_ms", "size_bytes", "external_path", "failure", "detail"]
+def _seen_again(runs: Iterable[Run], now: datetime) -> None:
+    """Note runs in which nothing changed, now and then: a write per second would be waste."""
+    stale = [run for run in runs if run.last_seen is None or now - run.last_seen >= SEEN_EVERY]
+    if stale:
+        alive = Run.objects.filter(pk__in=[run.pk for run in stale])
+        alive.exclude(state__in=TERMINAL).update(last_seen=now)
+
+
 _AT_REST = {*TERMINAL, NO_RUN}
 _LOST = "the engine answers and does not know this run: start the job again from its last savepoint"
-
-
-def _row(run: Run, seen: CheckpointSighting) -> Checkpoint:
-    kind = Checkpoint.Kind.SAVEPOINT if seen.is_savepoint else Checkpoint.Kind.CHECKPOINT
-    return Checkpoint(
-        run=run,
-        engine_checkpoint_id=seen.id,
-        kind=kind,
-        status=seen.status,
-        trigger_at=datetime.fromtimestamp(seen.triggered_ms / 1000, UTC),
-        duration_ms=seen.duration_ms,
-        size_bytes=seen.size_bytes,
-        external_path=seen.path[:500],
-        failure=seen.failure,
-        detail=dict(seen.detail),
-    )

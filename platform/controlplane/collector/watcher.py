@@ -30,11 +30,13 @@ from controlplane.backends.sightings import EngineSighting, JobSighting
 from controlplane.backends.watch import EngineWatch
 from controlplane.collector import figures, mirror
 from controlplane.collector.board import Board
+from controlplane.collector.checkpoint_notes import Told
 from controlplane.collector.mirror import RunMirror
 from controlplane.collector.speed import SpeedMeter
 from controlplane.jobs.models import Run
 from controlplane.live import topics
-from controlplane.live.publish import apublish
+from controlplane.live.publish import apublish_all
+from controlplane.live.topics import Payload
 from controlplane.metrics.store import ENGINE, series_store
 from controlplane.moments import now_ms
 from controlplane.replay import actions as replays
@@ -44,6 +46,8 @@ log = logging.getLogger(__name__)
 
 PRUNE_EVERY_LOOKS = 600
 CAPABILITIES_EVERY_LOOKS = 30
+OVERLAP_MS = 10_000
+"""Looks overlap by so much: an end is noted a little later than the time that it has."""
 SAMPLED = (Replay.Status.STARTING, Replay.Status.REPLAYING, Replay.Status.CAUGHT_UP)
 
 
@@ -68,6 +72,8 @@ class Watcher:
         self._engine = EngineWatch(cluster.url, transport)
         self._watched: dict[int, Watched] = {}
         self._capabilities: dict[str, Any] | None = None
+        self._since_ms = 0
+        """End of the newest checkpoint that was written: what ended long before is known."""
         self._looks = 0
 
     async def close(self) -> None:
@@ -88,12 +94,14 @@ class Watcher:
         except (DatabaseError, sqlite3.Error) as error:
             # What was rolled back must be compared with the database again.
             self._watched.clear()
+            self._since_ms = 0
             log.warning("%s: this look is lost: %s", self.cluster.name, error)
         self._looks += 1
 
     async def _sighting(self, runs: list[Run]) -> EngineSighting | None:
         try:
-            sighting = await self._engine.look([run.engine_job_id for run in runs])
+            ids = [run.engine_job_id for run in runs]
+            sighting = await self._engine.look(ids, max(0, self._since_ms - OVERLAP_MS))
             if self._capabilities is None or self._looks % CAPABILITIES_EVERY_LOOKS == 0:
                 self._capabilities = dict(await self._engine.capabilities())
         except EngineAway as away:
@@ -109,7 +117,9 @@ class Watcher:
         for run in runs:
             # Read here, while they are loaded: a run that is refreshed forgets what it refers to.
             name, replay = run.job.name, getattr(run, "replay", None)
-            watched = known.get(run.pk) or Watched(RunMirror(run), name, replay)
+            watched = known.get(run.pk)
+            if watched is None:  # of a run that is new here all is wanted
+                watched, self._since_ms = Watched(RunMirror(run), name, replay), 0
             watched.mirror.run, watched.replay = run, replay
             self._watched[run.pk] = watched
 
@@ -117,6 +127,7 @@ class Watcher:
         wall_ms = now_ms()
         mirrors = [watched.mirror for watched in self._watched.values()]
         told = await _db(mirror.apply, mirrors, sighting)
+        self._since_ms = max(self._since_ms, sighting.newest_end_ms)
         seen = {run.pk: sighting.jobs.get(run.engine_job_id) for run in runs}
         speeds = {
             run.pk: self._watched[run.pk].meter.speed(wall_ms, one.event_ms)
@@ -124,35 +135,35 @@ class Watcher:
             if (one := seen[run.pk]) is not None
         }
         self._board.engine(self.cluster.pk, sighting, wall_ms)
+        rows: Payload = {}
+        news: Told = []
         for run in runs:
             if run.purpose == Run.Purpose.LIVE and (one := seen[run.pk]) is not None:
                 self._board.position(run.job_id, one.event_ms if _flows(one) else None)
-                await self._show(run, one, speeds[run.pk])
-        await apublish(topics.FLEET, {"sum": self._board.sum()})
-        for topic, event in told:
-            await apublish(topic, event)
+                rows[str(run.job_id)] = row = figures.fleet_row(one, speeds[run.pk])
+                self._board.row(run.job_id, row)
+                record = figures.job_record(run, one, speeds[run.pk])
+                news.append((topics.job(run.job_id), record))
+                vertices = self._board.vertices(run.job_id, one)
+                news.append((topics.operators(run.job_id), vertices))
+        fleet = rows | {"sum": self._board.sum()}
+        await apublish_all([(topics.FLEET, fleet), *news, *told])
         await self._sample_replays(runs, seen)
         await self._keep_series(runs, seen, speeds, wall_ms)
-
-    async def _show(self, run: Run, seen: JobSighting, speed: float | None) -> None:
-        row = figures.fleet_row(seen, speed)
-        self._board.row(run.job_id, row)
-        await apublish(topics.FLEET, {str(run.job_id): row})
-        await apublish(topics.job(run.job_id), figures.job_record(run, seen, speed))
-        await apublish(topics.operators(run.job_id), self._board.vertices(run.job_id, seen))
 
     async def _show_away(self, runs: list[Run]) -> None:
         """Figures are unknown now; states are what they were."""
         self._board.engine(self.cluster.pk, None, now_ms())
         row, record = figures.unseen()
         record["note"] = f"the engine {self.cluster.name} does not answer"
-        for run in runs:
-            if run.purpose == Run.Purpose.LIVE:
-                self._board.row(run.job_id, row)
-                self._board.position(run.job_id, None)
-                await apublish(topics.FLEET, {str(run.job_id): row})
-                await apublish(topics.job(run.job_id), record)
-        await apublish(topics.FLEET, {"sum": self._board.sum()})
+        jobs = [run.job_id for run in runs if run.purpose == Run.Purpose.LIVE]
+        for job_id in jobs:
+            self._board.row(job_id, row)
+            self._board.position(job_id, None)
+        fleet = {str(job_id): row for job_id in jobs} | {"sum": self._board.sum()}
+        await apublish_all(
+            [(topics.FLEET, fleet), *((topics.job(job_id), record) for job_id in jobs)]
+        )
 
     async def _sample_replays(self, runs: list[Run], seen: dict[int, JobSighting | None]) -> None:
         for run in runs:

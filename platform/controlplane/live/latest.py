@@ -12,22 +12,24 @@ Errors   redis.RedisError when the server cannot be reached: nothing here is the
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from time import monotonic
 from typing import Any, Protocol, cast
 
 import redis
 from django.conf import settings
 
+from controlplane.live.merging import Held, difference, dump, patch_of, value_of
 from controlplane.live.topics import LOG_LENGTH, Payload, Shape, Topic
 from controlplane.moments import now_ms
 
-_SEPARATOR = "\x1f"
 _KEPT_SECONDS = 7 * 24 * 3600
 """A topic that nothing was said about for a week is forgotten."""
+_EXTEND_EVERY_S = 3_600.0
+"""Not at every change: two more commands would be half of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,9 @@ class LatestStore(Protocol):
 
     def merge(self, topic: Topic, value: Payload) -> Change | None:
         """Merge `value` in (an event: append it); None when that changes nothing."""
+
+    def merge_all(self, values: Sequence[tuple[Topic, Payload]]) -> list[Change | None]:
+        """The same for many, of which each is merged as a whole."""
 
     def forget(self, topic: Topic) -> None:
         """Drop the value."""
@@ -84,6 +89,8 @@ class RedisLatest:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
+        self._extend_at: dict[str, float] = {}
+        """When a topic's time to live is set anew."""
 
     def get(self, topic: Topic) -> Snapshot:
         """The whole value."""
@@ -93,20 +100,19 @@ class RedisLatest:
             pipe.set(_seq_key(topic), now_ms(), nx=True, ex=_KEPT_SECONDS)
             pipe.get(_seq_key(topic))
             held, _, seq = pipe.execute()
-        return Snapshot(int(seq), _value(topic, held))
+        return Snapshot(int(seq), value_of(topic, held))
 
     def merge(self, topic: Topic, value: Payload) -> Change | None:
         """Merge `value` in; None when that changes nothing."""
-        if topic.shape is Shape.LOG:
-            return Change(self._append(topic, value), value)
-        held = cast("dict[bytes, bytes]", self._client.hgetall(_key(topic)))
-        wanted = _encode(topic, value)
-        changed = {name: raw for name, raw in wanted.items() if held.get(name.encode()) != raw}
-        dropped = [name for name in held if _row(name) in _gone_rows(topic, value)]
-        if not changed and not dropped:
-            return None
-        seq = self._store(topic, changed, dropped)
-        return Change(seq, _patch(topic, changed, dropped))
+        return self.merge_all([(topic, value)])[0]
+
+    def merge_all(self, values: Sequence[tuple[Topic, Payload]]) -> list[Change | None]:
+        """Merge many in: one round trip to read, and one to write."""
+        held = self._held(topic for topic, _ in values)
+        with self._client.pipeline(transaction=True) as pipe:
+            queued = [self._queue(pipe, topic, value, held.get(topic)) for topic, value in values]
+            found = pipe.execute()
+        return [one and Change(int(found[one[0]]), one[1]) for one in queued]
 
     def forget(self, topic: Topic) -> None:
         """Drop the value; its number stays, so that it never goes back."""
@@ -124,27 +130,41 @@ class RedisLatest:
         else:
             pipe.hgetall(_key(topic))
 
-    def _append(self, topic: Topic, event: Payload) -> int:
-        with self._client.pipeline(transaction=True) as pipe:
-            pipe.rpush(_key(topic), _dump(event))
+    def _held(self, topics: Iterable[Topic]) -> dict[Topic, Held]:
+        """What the hashes among them hold."""
+        hashes = [topic for topic in dict.fromkeys(topics) if topic.shape is not Shape.LOG]
+        with self._client.pipeline(transaction=False) as pipe:
+            for topic in hashes:
+                pipe.hgetall(_key(topic))
+            return dict(zip(hashes, pipe.execute(), strict=True))
+
+    def _queue(
+        self, pipe: Any, topic: Topic, value: Payload, held: Held | None
+    ) -> tuple[int, Payload] | None:
+        """Queue what is new; where its number will be among the answers, and the patch."""
+        if held is None:
+            pipe.rpush(_key(topic), dump(value))
             pipe.ltrim(_key(topic), -LOG_LENGTH, -1)
-            return self._number(pipe, topic)
+            return self._queue_number(pipe, topic), value
+        changed, dropped = difference(topic, held, value)
+        if not changed and not dropped:
+            return None
+        if changed:
+            pipe.hset(_key(topic), mapping=cast("dict[Any, Any]", changed))
+        if dropped:
+            pipe.hdel(_key(topic), *cast("list[Any]", dropped))
+        return self._queue_number(pipe, topic), patch_of(topic, changed, dropped)
 
-    def _store(self, topic: Topic, changed: dict[str, bytes], dropped: list[bytes]) -> int:
-        with self._client.pipeline(transaction=True) as pipe:
-            if changed:
-                pipe.hset(_key(topic), mapping=cast("dict[Any, Any]", changed))
-            if dropped:
-                pipe.hdel(_key(topic), *cast("list[Any]", dropped))
-            return self._number(pipe, topic)
-
-    def _number(self, pipe: Any, topic: Topic) -> int:
-        """Give the change its number and run the transaction."""
+    def _queue_number(self, pipe: Any, topic: Topic) -> int:
+        """Queue the change's number; its place among the answers."""
         pipe.set(_seq_key(topic), now_ms(), nx=True)
         pipe.incr(_seq_key(topic))
-        pipe.expire(_key(topic), _KEPT_SECONDS)
-        pipe.expire(_seq_key(topic), _KEPT_SECONDS)
-        return int(pipe.execute()[-3])
+        place = len(pipe) - 1
+        if monotonic() >= self._extend_at.get(topic.name, 0.0):
+            self._extend_at[topic.name] = monotonic() + _EXTEND_EVERY_S
+            pipe.expire(_key(topic), _KEPT_SECONDS)
+            pipe.expire(_seq_key(topic), _KEPT_SECONDS)
+        return place
 
 
 @dataclass(slots=True)
@@ -161,29 +181,28 @@ class MemoryLatest:
         with self._lock:
             held = self._logs if topic.shape is Shape.LOG else self._held
             seq = self._seqs.setdefault(topic.name, now_ms())
-            return Snapshot(seq, _value(topic, held.get(topic.name, {})))
+            return Snapshot(seq, value_of(topic, held.get(topic.name, {})))
 
     def merge(self, topic: Topic, value: Payload) -> Change | None:
         """Merge `value` in; None when that changes nothing."""
         with self._lock:
             if topic.shape is Shape.LOG:
                 log = self._logs.setdefault(topic.name, [])
-                log.append(_dump(value))
+                log.append(dump(value))
                 del log[:-LOG_LENGTH]
                 return Change(self._number(topic), value)
             held = self._held.setdefault(topic.name, {})
-            changed = {
-                name: raw
-                for name, raw in _encode(topic, value).items()
-                if held.get(name.encode()) != raw
-            }
-            dropped = [name for name in held if _row(name) in _gone_rows(topic, value)]
+            changed, dropped = difference(topic, held, value)
             if not changed and not dropped:
                 return None
             held.update({name.encode(): raw for name, raw in changed.items()})
             for name in dropped:
                 del held[name]
-            return Change(self._number(topic), _patch(topic, changed, dropped))
+            return Change(self._number(topic), patch_of(topic, changed, dropped))
+
+    def merge_all(self, values: Sequence[tuple[Topic, Payload]]) -> list[Change | None]:
+        """Merge many in."""
+        return [self.merge(topic, value) for topic, value in values]
 
     def forget(self, topic: Topic) -> None:
         """Drop the value."""
@@ -207,51 +226,3 @@ def _key(topic: Topic) -> str:
 
 def _seq_key(topic: Topic) -> str:
     return f"live:{topic.name}:seq"
-
-
-def _dump(value: object) -> bytes:
-    # NaN is no JSON: a browser could not read the whole message for it.
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-
-
-def _encode(topic: Topic, value: Payload) -> dict[str, bytes]:
-    """The hash fields that hold `value`."""
-    if topic.shape is Shape.RECORD:
-        return {name: _dump(one) for name, one in value.items()}
-    return {
-        f"{row}{_SEPARATOR}{name}": _dump(one)
-        for row, columns in value.items()
-        if columns is not None
-        for name, one in columns.items()
-    }
-
-
-def _gone_rows(topic: Topic, value: Payload) -> set[str]:
-    if topic.shape is not Shape.TABLE:
-        return set()
-    return {row for row, columns in value.items() if columns is None}
-
-
-def _row(name: bytes) -> str:
-    return name.decode().partition(_SEPARATOR)[0]
-
-
-def _patch(topic: Topic, changed: dict[str, bytes], dropped: list[bytes]) -> Payload:
-    patch = _decode(topic, {name.encode(): raw for name, raw in changed.items()})
-    return patch | dict.fromkeys(_row(name) for name in dropped)
-
-
-def _value(topic: Topic, held: dict[bytes, bytes] | list[bytes]) -> Payload:
-    if topic.shape is Shape.LOG:
-        return {"events": [json.loads(raw) for raw in held]}
-    return _decode(topic, cast("dict[bytes, bytes]", held))
-
-
-def _decode(topic: Topic, held: dict[bytes, bytes]) -> Payload:
-    if topic.shape is Shape.RECORD:
-        return {name.decode(): json.loads(raw) for name, raw in held.items()}
-    table: Payload = {}
-    for name, raw in held.items():
-        row, _, column = name.decode().partition(_SEPARATOR)
-        table.setdefault(row, {})[column] = json.loads(raw)
-    return table

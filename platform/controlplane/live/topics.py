@@ -33,6 +33,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypedDict
 
 
@@ -234,6 +235,7 @@ _PATTERNS = (
 )
 
 
+@lru_cache(maxsize=4_096)
 def parse(name: str) -> Topic | None:
     """The topic of that name, or None when there can be none."""
     for pattern, family in _PATTERNS:

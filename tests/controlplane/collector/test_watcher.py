@@ -8,13 +8,15 @@ from dataclasses import replace
 import httpx
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import OperationalError
 from django.utils import timezone
 
 from controlplane.access.models import Team
 from controlplane.backends.models import Cluster
+from controlplane.collector import mirror
 from controlplane.collector.board import Board
 from controlplane.collector.watcher import Watcher
-from controlplane.jobs.models import Job, JobVersion, Run
+from controlplane.jobs.models import Job, JobVersion, Run, RunFailure
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
 from controlplane.metrics.store import series_store
@@ -143,6 +145,78 @@ async def test_a_new_collector_tells_nothing_twice(run, engine):
     assert [event["title"] for event in events] == ["Restarted"]
     assert "has no column dep_delay" in events[0]["text"]
     assert await Checkpoint.objects.filter(run=run).acount() == 1
+
+
+async def test_what_happened_while_no_collector_ran_is_mirrored_after(run, engine):
+    async with watching(await cluster_of(run), engine) as watcher:
+        await watcher.look()
+    for _ in range(30):
+        await engine.trigger_checkpoint(LIVE, None, full=False)
+    engine.fail(LIVE, "worker 2 was lost")
+    metrics = engine.known[LIVE].metrics | {"numRestarts": 3}
+    engine.known[LIVE] = replace(
+        engine.known[LIVE], status=JobStatus.RUNNING, metrics=metrics, failure=None
+    )
+    async with watching(await cluster_of(run), engine) as watcher:
+        await watcher.look()
+    await run.arefresh_from_db()
+    assert await Checkpoint.objects.filter(run=run, status="completed").acount() == 31
+    assert (run.state, run.attempt) == ("RUNNING", 3)
+    assert "worker 2 was lost" in run.failure
+    assert await RunFailure.objects.filter(run=run).acount() == 1
+    assert len(value(topics.checkpoints(run.job_id))["events"]) == 31
+    assert len(value(topics.events(run.job_id))["events"]) == 1
+
+
+@pytest.mark.parametrize("moment", ["write", "_seen_again"])
+async def test_a_collector_that_dies_in_a_look_leaves_the_whole_look_to_the_next(
+    moment, run, engine, monkeypatch
+):
+    class Killed(BaseException):
+        pass
+
+    def die(*_):
+        raise Killed
+
+    place = mirror.checkpoint_notes if moment == "write" else mirror
+    with monkeypatch.context() as patched:
+        patched.setattr(place, moment, die)
+        async with watching(await cluster_of(run), engine) as watcher:
+            with pytest.raises(Killed):
+                await watcher.look()
+    assert await Checkpoint.objects.filter(run=run).acount() == 0
+    async with watching(await cluster_of(run), engine) as watcher:
+        await watcher.look()
+    assert await Checkpoint.objects.filter(run=run).acount() == 1
+    assert len(value(topics.checkpoints(run.job_id))["events"]) == 1
+
+
+async def test_what_was_written_and_not_told_is_told_by_the_next_collector(run, engine):
+    engine.fail(LIVE, "worker 2 was lost")
+    async with watching(await cluster_of(run), engine) as watcher:
+        await watcher.look()
+    latest_store().forget(topics.parse(topics.events(run.job_id)))  # killed before it told
+    await Run.objects.filter(pk=run.pk).aupdate(state="RUNNING", ended_at=None)
+    async with watching(await cluster_of(run), engine) as watcher:
+        await watcher.look()
+    assert len(value(topics.events(run.job_id))["events"]) == 1
+
+
+async def test_a_look_that_the_database_lost_is_made_good_by_the_next(run, engine, monkeypatch):
+    def fail(*_):
+        msg = "database is locked"
+        raise OperationalError(msg)
+
+    async with watching(await cluster_of(run), engine) as watcher:
+        await watcher.look()
+        for _ in range(30):  # more than looks overlap by
+            await engine.trigger_checkpoint(LIVE, None, full=False)
+        with monkeypatch.context() as patched:
+            patched.setattr(mirror, "_seen_again", fail)
+            await watcher.look()
+        await engine.trigger_checkpoint(LIVE, None, full=False)
+        await watcher.look()
+    assert await Checkpoint.objects.filter(run=run).acount() == 32
 
 
 async def test_a_job_that_failed_keeps_the_reason_and_loses_its_rates(run, engine):

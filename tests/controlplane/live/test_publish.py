@@ -72,7 +72,7 @@ def test_a_topic_that_cannot_be_is_refused():
 
 def test_a_server_that_is_away_costs_a_warning_and_no_more(monkeypatch, caplog):
     class Away:
-        def merge(self, topic, value):
+        def merge_all(self, values):
             msg = "connection refused"
             raise RedisError(msg)
 

@@ -48,3 +48,17 @@ async def test_jobs_that_are_not_known_are_left_out(http: httpx.AsyncClient, job
     found = (await watch(http, f"{'0' * 32},{job}")).json()["jobs"]
     assert [one["job"]["jid"] for one in found] == [job]
     assert (await watch(http, "")).json() == {"jobs": []}
+
+
+async def test_checkpoints_that_had_ended_before_are_left_out(
+    http: httpx.AsyncClient, job: str
+) -> None:
+    await http.post(f"/jobs/{job}/checkpoints", json={})
+    (whole,) = (await watch(http, job)).json()["jobs"]
+    newest, oldest = whole["checkpoints"]["history"]
+    ended = newest["trigger_timestamp"] + newest["end_to_end_duration"]
+    for since, kept in ((0, [newest, oldest]), (ended, [newest]), (ended + 1, [])):
+        answer = await http.get(f"/headwater/watch?jobs={job}&since={since}")
+        (found,) = answer.json()["jobs"]
+        assert found["checkpoints"]["history"] == kept
+        assert found["checkpoints"]["counts"] == whole["checkpoints"]["counts"]
