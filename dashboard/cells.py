@@ -65,6 +65,11 @@ def stamp(ms: float | None) -> SafeString:
     return _time(ms, "stamp", fmt.stamp(ms, now_ms()))
 
 
+def second(ms: float | None) -> SafeString:
+    """A point in time to the second, of a moment that is near."""
+    return _time(ms, "second", "" if ms is None else f"{fmt.at(ms):%H:%M:%S}")
+
+
 def ago(ms: float | None) -> SafeString:
     """How long ago; the browser counts on."""
     return _time(ms, "ago", "" if ms is None else fmt.ago(ms, now_ms()))
@@ -198,6 +203,7 @@ CELLS: dict[str, Callable[[Any], SafeString]] = {
     **{kind: partial(number, kind) for kind in fmt.FORMATS},
     "whole": whole,
     "time": stamp,
+    "second": second,
     "ago": ago,
     "age": age,
     "left": left,

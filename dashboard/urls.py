@@ -9,6 +9,7 @@ from django.views.generic import RedirectView
 from dashboard.views import (
     account,
     audit,
+    batches,
     checkpoints,
     cluster,
     exceptions,
@@ -57,6 +58,13 @@ urlpatterns = [
         r"^jobs/(?P<name>[^/]+)/exceptions\.(?P<shape>csv|json)$",
         exceptions.export,
         name="exceptions_file",
+    ),
+    path("jobs/<str:name>/batches/", batches.page, name="batches"),
+    path("jobs/<str:name>/batches/series.json", batches.series, name="batches_series"),
+    re_path(
+        r"^jobs/(?P<name>[^/]+)/batches\.(?P<shape>csv|json)$",
+        batches.export,
+        name="batches_file",
     ),
     path("jobs/<str:name>/versions/", versions.page, name="versions"),
     path("jobs/<str:name>/versions/upload/", versions.upload, name="upload"),

@@ -12,6 +12,8 @@ PAGES = (
     "/jobs/sensors/",
     "/jobs/flights/checkpoints/",
     "/jobs/flights/savepoints/",
+    "/jobs/flights/exceptions/",
+    "/jobs/flights/batches/",
     "/jobs/flights/versions/",
     "/jobs/flights/replays/",
     "/replays/",

@@ -90,6 +90,9 @@ ROUTES: dict[str, Rule] = {
     "GET /jobs/<str:name>/output.json": viewer(),
     "GET /jobs/<str:name>/exceptions/": viewer(),
     "GET /jobs/<name>/exceptions.<shape>": viewer(),
+    "GET /jobs/<str:name>/batches/": viewer(),
+    "GET /jobs/<str:name>/batches/series.json": viewer(),
+    "GET /jobs/<name>/batches.<shape>": viewer(),
     "GET /jobs/<str:name>/op/<str:vertex>/": viewer(),
     "GET /jobs/<str:name>/op/<str:vertex>/subtasks.json": viewer(),
     # versions

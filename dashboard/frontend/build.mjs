@@ -19,7 +19,7 @@ copyFileSync('node_modules/@fontsource-variable/geist-mono/files/geist-mono-lati
 
 await build({ entryPoints: { app: 'src/css/app.css' }, bundle: true, minify: true, outdir: OUT, external: ['*.woff2'], target: TARGETS, logLevel: 'warning' });
 await build({
-  entryPoints: Object.fromEntries(['app', 'fleet', 'job', 'operator', 'replay'].map(n => [n, `src/js/${n}.js`])),
+  entryPoints: Object.fromEntries(['app', 'explain', 'fleet', 'job', 'operator', 'replay'].map(n => [n, `src/js/${n}.js`])),
   bundle: true, splitting: true, format: 'esm', minify: true, target: TARGETS, outdir: OUT, chunkNames: 'part-[hash]', legalComments: 'none', logLevel: 'warning',
 });
 await build({ entryPoints: { theme: 'src/js/theme.js', layout: 'src/js/layout.js' }, bundle: true, minify: true, legalComments: 'none', target: TARGETS, outdir: OUT, logLevel: 'warning' });

@@ -209,3 +209,12 @@ def here(context: RequestContext, name: str) -> SafeString:
 def count_bars(counts: Sequence[float], tone: str = "crit") -> SafeString:
     """Counts over time as a strip of bars."""
     return pictures.bars(counts, 240, 28, tone)
+
+
+@register.simple_tag(takes_context=True)
+def with_query(context: RequestContext, **changed: str) -> str:
+    """The page's query with some of its parts changed."""
+    query = context["request"].GET.copy()
+    for name, value in changed.items():
+        query[name] = value
+    return str(query.urlencode())

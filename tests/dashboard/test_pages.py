@@ -15,6 +15,7 @@ PAGES = {
     "/jobs/flights/checkpoints/": 15,
     "/jobs/flights/savepoints/": 17,
     "/jobs/flights/exceptions/": 16,
+    "/jobs/flights/batches/": 14,
     "/jobs/flights/versions/": 14,
     "/jobs/flights/replays/": 14,
     "/replays/": 6,

@@ -8,6 +8,7 @@ Cost     four queries, however many failures there are; of a cause the newest tr
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ LISTED, LISTED_ALONE = 8, 200
 """Occurrences below a cause; below one that is shown alone."""
 BARS = 48
 EXPORTED = 10_000
+_ATTEMPT = re.compile(r" - execution #\d+$")
 
 DOMAINS = {
     "user": "in the job's own code",
@@ -92,8 +94,9 @@ class Cause:
 
     @property
     def trace(self) -> tuple[Stretch, ...]:
-        """The newest traceback, folded."""
-        return folded(self.newest.row.trace) if self.newest.row.trace else ()
+        """The newest traceback, folded; a line that only says the sentence again is none."""
+        trace = self.newest.row.trace.strip()
+        return folded(trace) if "\n" in trace else ()
 
     @property
     def unlisted(self) -> int:
@@ -215,7 +218,7 @@ def _causes(
             newest=Occurrence(whole[pk]),
             listed=tuple(map(Occurrence, rows[:at_most])),
             bars=_bars(rows, stretch),
-            tasks=tuple(sorted({row.task for row in rows if row.task})),
+            tasks=tuple(sorted({_ATTEMPT.sub("", row.task) for row in rows if row.task})),
             task_managers=tuple(sorted({row.task_manager for row in rows if row.task_manager})),
         )
 

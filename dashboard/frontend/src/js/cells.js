@@ -4,7 +4,7 @@
 //   data-refresh="job.12:state job.12.events"      fetch this fragment again when that changes
 import htmx from 'htmx.org';
 import { $$ } from './dom.js';
-import { formats, agoText, stamp, now } from './fmt.js';
+import { formats, agoText, hms, stamp, now } from './fmt.js';
 import { slices } from './frames.js';
 import { connection, subscribe, value } from './live.js';
 
@@ -76,7 +76,7 @@ export function paintTimes() {
   const at = now();
   for (const node of $$('time[data-as]')) {
     const t = Date.parse(node.dateTime), as = node.dataset.as;
-    const text = as === 'ago' ? agoText(t, at) : as === 'age' ? agoText(t, at).replace(' ago', '') : as === 'left' ? left(t - at) : stamp(t, at);
+    const text = as === 'ago' ? agoText(t, at) : as === 'age' ? agoText(t, at).replace(' ago', '') : as === 'left' ? left(t - at) : as === 'second' ? hms(t) : stamp(t, at);
     if (node.textContent !== text) node.textContent = text;
   }
 }

@@ -100,6 +100,7 @@ export function stamp(t, at = now()) {
 }
 export const iso = t => new Date(t).toISOString();
 export const timeTag = t => (known(t) ? `<time datetime="${iso(t)}" data-as="stamp">${stamp(t)}</time>` : MISSING);
+export const second = t => (known(t) ? `<time datetime="${iso(t)}" data-as="second">${hms(t)}</time>` : MISSING);
 export function agoText(t, at = now()) {
   const s = Math.floor(Math.max(0, at - t) / 1000);
   return s < 1 ? 'now' : `${s < 10 ? `${s} s` : durT(s * 1000)} ago`;
@@ -143,7 +144,7 @@ export function sentence(raw) {
 
 // The formats that a cell may name in data-b="topic path format".
 export const formats = {
-  rate, count, bytes, percent, times, dur, whole, ago, age, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, busyBar,
+  rate, count, bytes, percent, times, dur, whole, ago, age, second, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, busyBar,
   text: v => (v === null || v === undefined || v === '' ? MISSING : esc(v)),
   busyBarOf: v => bar(v, 'busy'),
 };
