@@ -21,17 +21,12 @@ from controlplane.collector.watcher import Watcher
 from controlplane.live import topics
 from controlplane.live.publish import apublish_all
 from controlplane.live.topics import Payload
-from controlplane.metrics.store import ENGINE, series_store
-from controlplane.moments import now_ms
+from controlplane.metrics.housekeeping import keep_house
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
 TIDY_EVERY_S = 5.0
-DROP_EVERY_S = 3_600.0
-KEPT_DAYS = 2
-"""Figures of every second are for the last hours; roll-ups of them are not made yet."""
-DAY_MS = 86_400_000
 AFTER_A_FAULT_S = 5.0
 """How long an engine is left alone after a fault of ours, so that the log stays readable."""
 
@@ -42,20 +37,20 @@ class Collector:
     def __init__(self) -> None:
         self._board = Board()
         self._watchers: dict[int, asyncio.Task[None]] = {}
-        self._drop_at = 0.0
 
     async def run(self) -> None:
         """Watch and tidy up."""
+        house = asyncio.create_task(keep_house())
         try:
             while True:
                 with suppress(DatabaseError, sqlite3.Error):  # the next round comes soon
                     await self._tidy()
-                    await self._drop_old()
                 await asyncio.sleep(TIDY_EVERY_S)
         finally:
-            for task in self._watchers.values():
+            tasks = [house, *self._watchers.values()]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._watchers.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _tidy(self) -> None:
         """Watch new engines, leave removed ones, show jobs that have no run."""
@@ -67,14 +62,6 @@ class Collector:
                 watcher = Watcher(cluster, self._board)
                 self._watchers[pk] = asyncio.create_task(_watch(watcher))
         await self._show_resting()
-
-    async def _drop_old(self) -> None:
-        """Now and then, forget figures of long ago."""
-        now = asyncio.get_running_loop().time()
-        if now >= self._drop_at:
-            self._drop_at = now + DROP_EVERY_S
-            limit = now_ms() - KEPT_DAYS * DAY_MS
-            await sync_to_async(series_store().drop_before, thread_sensitive=False)(ENGINE, limit)
 
     async def _show_resting(self) -> None:
         rows: Payload = {}

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from controlplane.jobs.models import Job
-from controlplane.metrics.series_store import Aggregate, Series, SeriesStore
+from controlplane.metrics.contract import Aggregate, Series, SeriesSource, step_for
 from controlplane.metrics.store import ENGINE, OUTPUTS, series_store
 
 NEWEST = 400
@@ -25,6 +25,8 @@ LINES = 6
 """Lines in one plot that can be told apart."""
 PREFERRED = ("mean", "value", "sum", "total", "avg")
 """Fields whose names begin so are shown first."""
+HISTORY = 400
+"""Points of a line over a stretch of time at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def output_choices(job: Job) -> tuple[Choice, ...]:
     return tuple(found)
 
 
-def measurements_of(store: SeriesStore, name: str) -> list[str]:
+def measurements_of(store: SeriesSource, name: str) -> list[str]:
     """Measurements that the live job writes."""
     return [
         one
@@ -87,7 +89,7 @@ def _choice(
     return Choice(f"{measurement}|{field}|{f'{split}={tag}' if tag else ''}", label)
 
 
-def _fields(store: SeriesStore, measurement: str) -> list[str]:
+def _fields(store: SeriesSource, measurement: str) -> list[str]:
     """Numeric fields; means and values first, then fractions, then whole numbers."""
     types = store.fields(OUTPUTS, measurement)
 
@@ -97,7 +99,7 @@ def _fields(store: SeriesStore, measurement: str) -> list[str]:
     return sorted((name for name, kind in types.items() if kind in {"float", "integer"}), key=order)
 
 
-def _tags(store: SeriesStore, measurement: str) -> tuple[str, tuple[str, ...]]:
+def _tags(store: SeriesSource, measurement: str) -> tuple[str, tuple[str, ...]]:
     """With two tags or more: the one with the fewest values is chosen from, not drawn."""
     values: dict[str, set[str]] = {}
     for tags in store.tag_sets(OUTPUTS, measurement):
@@ -148,7 +150,7 @@ def _parsed(choice: str, choices: Sequence[Choice]) -> _What | None:
 
 
 def _read(
-    store: SeriesStore,
+    store: SeriesSource,
     measurement: str,
     what: _What,
     start_ms: float | None = None,
@@ -205,8 +207,8 @@ class History:
 
 
 def job_history(job: Job, start_ms: float, stop_ms: float) -> History:
-    """Rates, watermark delay and load of the live runs, about 300 points of each."""
-    step = max(1_000, int((stop_ms - start_ms) / 300) // 1_000 * 1_000)
+    """Rates, watermark delay and load of the live runs."""
+    step = step_for(stop_ms - start_ms, HISTORY)
 
     def read(field: str) -> list[tuple[float, float]]:
         found = series_store().query(

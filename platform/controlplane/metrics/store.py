@@ -7,12 +7,16 @@ from pathlib import Path
 
 from django.conf import settings
 
-from controlplane.metrics.series_store import SeriesStore
+from controlplane.metrics.embedded.store import SeriesStore
 
 ENGINE = "engine"
 """Bucket of what the collector measures: rates, delays, busy time."""
 OUTPUTS = "outputs"
 """Bucket that jobs write their own points to."""
+METRICS = "metrics"
+"""Bucket that engines report to."""
+PLATFORM = "platform"
+"""Bucket of what the control plane measures of itself."""
 
 
 def series_store() -> SeriesStore:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
+from threading import BoundedSemaphore
 
 import pytest
 from django.test import Client
+from influxdb_client import InfluxDBClient
+from influxdb_client import Point as ClientPoint
+from influxdb_client.client.exceptions import InfluxDBError
+from influxdb_client.client.write_api import SYNCHRONOUS
 
+from controlplane.metrics import views
+from controlplane.metrics.embedded.store import Refused, SeriesStore
 from controlplane.metrics.store import series_store
 from controlplane.metrics.views import MAX_TEXT_BYTES, token_digest
 
@@ -99,3 +107,48 @@ def test_a_body_that_is_packed_otherwise_is_refused_and_not_taken_for_text(store
     assert answer.status_code == 415
     assert "packed with 'br'" in answer.json()["message"]
     assert values(store) == []
+
+
+def test_a_refusal_names_the_first_line_at_fault(store):
+    assert post(b"m f=1 1000000\nm oops\nm f=2i 2000000").json()["line"] == 2
+
+
+def test_what_is_older_than_raw_points_are_kept_is_told_apart(store, monkeypatch):
+    def beyond(_bucket, points):
+        return [Refused(0, "it is older than raw points are kept", beyond_retention=True)]
+
+    monkeypatch.setattr(SeriesStore, "write", lambda _self, *given: beyond(*given))
+    answer = post(b"m f=1 1000000\nm f=2 2000000")
+    assert answer.status_code == 422
+    assert answer.json()["code"] == "unprocessable entity"
+    assert "points beyond retention policy dropped=1, 1 kept: line 1" in answer.json()["message"]
+
+
+def test_too_many_writes_at_once_are_asked_to_come_again(store, monkeypatch):
+    monkeypatch.setattr(views, "_turns", BoundedSemaphore(1))
+    with views._turns:
+        answer = post(b"m f=1")
+    assert (answer.status_code, answer["Retry-After"]) == (429, "1")
+    assert answer.json()["code"] == "too many requests"
+    assert post(b"m f=1 1000000").status_code == 204
+
+
+def test_a_disk_that_takes_nothing_is_no_fault_of_the_client(store, monkeypatch):
+    def full(*_given):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(SeriesStore, "write", full)
+    answer = post(b"m f=1")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert answer.json()["message"].endswith("disk is full")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_influxdb_client_writes_here_and_understands_refusals(store, live_server):
+    with InfluxDBClient(live_server.url, "right", org="headwater", enable_gzip=True) as client:
+        api = client.write_api(write_options=SYNCHRONOUS)
+        api.write("outputs", record=ClientPoint("m").tag("k", "a,b").field("f", 1.5).time(7))
+        assert store.query("outputs", "m", "f")[0].points == [(7e-6, 1.5)]
+        with pytest.raises(InfluxDBError, match=r"line 2: field 'f' is of type float: got integer"):
+            api.write("outputs", record="m f=1 8\nm f=1i 9")
+    assert [len(one.points) for one in store.query("outputs", "m", "f")] == [1, 1]
