@@ -69,12 +69,12 @@ class SeededEngine(FakeService):
             metrics={"numRestarts": 0, "uptime": UP_MS},
         )
         self.histories[job_id] = FailureHistory()
-        self.logs[job_id] = _checkpoints(ops)
+        self.logs[job_id] = _checkpoints(ops, HISTORY if name == "orders" else 2)
 
 
-def _checkpoints(ops: tuple[Op, ...]) -> CheckpointLog:
+def _checkpoints(ops: tuple[Op, ...], many: int) -> CheckpointLog:
     log = CheckpointLog()
-    for number in range(1, HISTORY + 1):
+    for number in range(HISTORY + 1 - many, HISTORY + 1):
         log.put(_checkpoint(ops, number))
     return log
 

@@ -20,6 +20,10 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "platform"), str(CHECKOUT / "tests")]
 os.environ["DJANGO_SETTINGS_MODULE"] = "seeded_settings"
 
+import django  # noqa: E402
+
+django.setup()
+
 import httpx  # noqa: E402
 import uvicorn  # noqa: E402
 from asgiref.sync import sync_to_async  # noqa: E402
@@ -31,7 +35,7 @@ from django.core.management import call_command  # noqa: E402
 
 import seeded_clock  # noqa: E402
 from controlplane.access.models import Team  # noqa: E402
-from controlplane.asgi import application  # noqa: E402  loads the settings, then the apps
+from controlplane.asgi import application  # noqa: E402
 from controlplane.backends.models import Cluster  # noqa: E402
 from controlplane.collector.board import Board  # noqa: E402
 from controlplane.collector.watcher import Watcher  # noqa: E402

@@ -21,6 +21,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from controlplane.jobs.shell import Shell, shell
 from controlplane.moments import epoch_ms
+from controlplane.snapshots.queries import CheckpointHistory, CheckpointLine
 from dashboard import cells, fmt, pictures
 
 register = template.Library()
@@ -103,6 +104,18 @@ def mark_glyph(kind: str) -> str:
 def get(table: Mapping[Any, Any] | None, key: Any) -> Any:
     """A value of a mapping."""
     return (table or {}).get(key)
+
+
+@register.filter
+def tall(history: CheckpointHistory, line: CheckpointLine) -> float:
+    """Height of a checkpoint's bar, in percent."""
+    return history.tall(line)
+
+
+@register.filter
+def above(history: CheckpointHistory, line: CheckpointLine) -> float:
+    """What is empty above it."""
+    return round(100 - history.tall(line), 1)
 
 
 @register.simple_tag

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
 from controlplane.backends import subtasks
@@ -10,7 +9,7 @@ from controlplane.jobs.models import Run
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
 from engine.rest.app import create_app
-from engine.rest.client import EngineClient
+from seeded_client import URL, InProcess, client_of
 from seeded_engine import SeededEngine
 from seeded_jobs import MANY, MANY_OPS, ORDERS
 
@@ -20,40 +19,17 @@ JOIN, PER_USER = ORDERS[2], MANY_OPS[1]
 @pytest.fixture(scope="module")
 def seeded():
     """An engine behind its routes, without a socket."""
-    return InThreads(create_app(SeededEngine()))
-
-
-class InThreads(httpx.BaseTransport):
-    """Blocking requests to an application that awaits."""
-
-    def __init__(self, app):
-        self.app = app
-        self.asked = []
-
-    def handle_request(self, request):
-        import asyncio
-
-        self.asked.append(request.url.path)
-
-        async def ask():
-            transport = httpx.ASGITransport(self.app)
-            response = await transport.handle_async_request(
-                httpx.Request(request.method, request.url)
-            )
-            return response.status_code, await response.aread()
-
-        status, body = asyncio.run(ask())
-        return httpx.Response(status, content=body, headers={"Content-Type": "application/json"})
+    return InProcess(create_app(SeededEngine()))
 
 
 @pytest.fixture
 def join(run, seeded, monkeypatch):
     """The live run as one of the seeded jobs; gives what makes it so."""
-    client = EngineClient("http://127.0.0.1:8081", transport=seeded)
-    monkeypatch.setattr(subtasks, "_client", lambda url: client)
+    client = client_of(seeded)
+    monkeypatch.setattr(subtasks, "client_of", lambda url: client)
     subtasks._shared.cache_clear()
     subtasks._sizes.cache_clear()
-    run.cluster.url = "http://127.0.0.1:8081"
+    run.cluster.url = URL
     run.cluster.save()
 
     def as_(job_id, op):

@@ -12,7 +12,7 @@ from controlplane.jobs.actions import create_job
 PAGES = {
     "/jobs/": 11,
     "/jobs/flights/": 16,
-    "/jobs/flights/checkpoints/": 15,
+    "/jobs/flights/checkpoints/": 17,
     "/jobs/flights/savepoints/": 17,
     "/jobs/flights/exceptions/": 16,
     "/jobs/flights/batches/": 14,

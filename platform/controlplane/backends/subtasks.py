@@ -103,12 +103,13 @@ def _shared(url: str, job_id: str, vertex_id: str) -> _Shared:
 
 
 @lru_cache(maxsize=32)
-def _client(url: str) -> EngineClient:
+def client_of(url: str) -> EngineClient:
+    """The client of that engine; its connections are kept."""
     return EngineClient(url, token_for(url), QUICK_S)
 
 
 def _look(vertex: Vertex) -> Subtasks:
-    engine = _client(vertex.url)
+    engine = client_of(vertex.url)
     try:
         found = engine.subtasks(vertex.job_id, vertex.vertex_id)
         load = {one.subtask: one for one in engine.backpressure(vertex.job_id, vertex.vertex_id)}
@@ -139,7 +140,7 @@ def _sizes(vertex: Vertex) -> Mapping[int, int]:
     if vertex.checkpoint is None:
         return {}
     try:
-        parts = _client(vertex.url).checkpoint_subtasks(
+        parts = client_of(vertex.url).checkpoint_subtasks(
             vertex.job_id, vertex.checkpoint, vertex.vertex_id
         )
     except NotFound:  # so long ago that the engine has forgotten it

@@ -34,7 +34,8 @@ class CheckpointLine:
         return None if self.dur_ms is None else self.trigger_ms + self.dur_ms
 
 
-def _line(row: Checkpoint) -> CheckpointLine:
+def line_of(row: Checkpoint) -> CheckpointLine:
+    """A row as the pages show it."""
     return CheckpointLine(
         run=row.run_id,
         checkpoint=row.engine_checkpoint_id,
@@ -56,7 +57,7 @@ def last_checkpoints(run_ids: Sequence[int], n: int) -> dict[int, tuple[Checkpoi
     )
     found: dict[int, list[CheckpointLine]] = {}
     for row in numbered.filter(place__lte=n).order_by("trigger_at", "engine_checkpoint_id"):
-        found.setdefault(row.run_id, []).append(_line(row))
+        found.setdefault(row.run_id, []).append(line_of(row))
     return {run: tuple(lines) for run, lines in found.items()}
 
 
@@ -76,6 +77,13 @@ class CheckpointHistory:
         """For the strip."""
         return list(reversed(self.lines))
 
+    def tall(self, line: CheckpointLine) -> float:
+        """Height of its bar in percent: the longest is 100, and what failed is as high."""
+        if line.status != Checkpoint.Status.COMPLETED:
+            return 100.0 if line.status == Checkpoint.Status.FAILED else 40.0
+        longest = max(one.dur_ms or 0 for one in self.lines if one.status == line.status)
+        return round(max(4.0, 100 * (line.dur_ms or 0) / max(1, longest)), 1)
+
     @property
     def last(self) -> CheckpointLine | None:
         """The newest completed one."""
@@ -89,8 +97,9 @@ def checkpoint_history(job: Job, limit: int = 60) -> CheckpointHistory:
         completed=Count("id", filter=Q(status=Checkpoint.Status.COMPLETED)),
         failed=Count("id", filter=Q(status=Checkpoint.Status.FAILED)),
     )
-    lines = tuple(_line(row) for row in rows[:limit])
-    times = sorted(line.dur_ms for line in lines if line.dur_ms is not None)
+    lines = tuple(line_of(row) for row in rows[:limit])
+    done = [line for line in lines if line.status == Checkpoint.Status.COMPLETED]
+    times = sorted(line.dur_ms for line in done if line.dur_ms is not None)
     cuts = quantiles(times, n=100, method="inclusive") if len(times) > 1 else []
     return CheckpointHistory(
         lines,
