@@ -66,6 +66,10 @@ class RestoreError(UserError):
     """A snapshot that does not fit the job graph it should restore."""
 
 
+class SnapshotMissing(RestoreError):
+    """There is no snapshot (any more) where one was looked for."""
+
+
 class ExternalError(HeadwaterError):
     """The world failed; the runtime restarts the job with back-off."""
 

@@ -9,13 +9,14 @@
      +-- TooCostly           422  it needs more time or memory than one request gets
      +-- Unavailable         503  not now: too much is under way, or the job is restarting
 
-Other errors of the engine are rendered too: a UserError is 400, a StorageError 422 (the snapshot
-that was named cannot be used), anything else 500. The body is always {"errors": [sentence]}.
+Other errors of the engine are rendered too: a UserError is 400, of these SnapshotMissing 410 (a 404
+would say that there is no such route), a StorageError 422 (the snapshot that was named cannot be
+used), anything else 500. The body is always {"errors": [sentence]}.
 """
 
 from __future__ import annotations
 
-from engine.errors import HeadwaterError, StorageError, UserError
+from engine.errors import HeadwaterError, SnapshotMissing, StorageError, UserError
 
 
 class RestError(HeadwaterError):
@@ -101,6 +102,8 @@ def status_of(error: HeadwaterError) -> int:
     match error:
         case RestError():
             return error.status
+        case SnapshotMissing():
+            return 410
         case UserError():
             return 400
         case StorageError():

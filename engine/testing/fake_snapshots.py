@@ -11,7 +11,7 @@ from engine.checkpoint.inspection.questions import StateQuestion, StateRows
 from engine.checkpoint.inspection.reading import Snapshot, schema_of
 from engine.checkpoint.inspection.verification import Verification
 from engine.checkpoint.storage.addresses import open_folder
-from engine.errors import RestoreError
+from engine.errors import SnapshotMissing
 from engine.rest.errors import operation_not_found
 from engine.rest.model.snapshots import InspectionStatus
 
@@ -28,7 +28,7 @@ class FakeSnapshots:
         """The manifest of a savepoint that was taken here."""
         if path not in self.manifests:
             msg = f"snapshot is not there: no folder {path}; check the path"
-            raise RestoreError(msg)
+            raise SnapshotMissing(msg)
         return self.manifests[path]
 
     async def verify_savepoint(self, path: str, trigger_id: str | None) -> str:

@@ -26,7 +26,7 @@ from engine.checkpoint.restoring.renames import Renames
 from engine.checkpoint.storage.addresses import open_folder
 from engine.checkpoint.storage.folder import Folder, check_present, open_verified
 from engine.elements import MAX_TIME, MIN_TIME, Micros
-from engine.errors import RestoreError
+from engine.errors import RestoreError, SnapshotMissing
 from engine.graph.jobgraph import Partitioning, TaskId
 from engine.graph.plan import Plan, VertexPlan
 from engine.keygroups import KeyGroupRange, range_of
@@ -74,7 +74,10 @@ class SubtaskRestore:
 
 
 def load_manifest(url: str, open_at: OpenFolder = open_folder) -> Manifest:
-    """Read the manifest of a snapshot. Raises RestoreError, SnapshotCorrupt, ConfigError."""
+    """Read the manifest of a snapshot. Raises RestoreError, SnapshotCorrupt, ConfigError.
+
+    Of RestoreErrors, SnapshotMissing says that there is nothing.
+    """
     folder = open_at(url)
     content = folder.read(METADATA)
     if content is not None:
@@ -83,6 +86,7 @@ def load_manifest(url: str, open_at: OpenFolder = open_folder) -> Manifest:
         msg = f"snapshot is a folder, and {folder.url} is a file; pass the folder that it lies in"
     elif not folder.exists():
         msg = f"snapshot is not there: no folder {folder.url}; check the path"
+        raise SnapshotMissing(msg)
     else:
         msg = (
             f"folder {folder.url} is not a snapshot: it has no {METADATA}; pass the folder of one "

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.format.manifest import METADATA, Manifest
 from engine.checkpoint.restoring.restore import load_manifest
 from engine.checkpoint.storage.addresses import open_folder
+from engine.checkpoint.storage.folder import Folder
 from engine.cluster.answers.places import Place
 from engine.cluster.background import Background
 from engine.cluster.jobs.operations import What
@@ -36,7 +37,7 @@ class Disposals:
         try:
             manifest = await asyncio.to_thread(load_manifest, place.url, place.open)
             self._check(manifest, place.url)
-            await asyncio.to_thread(open_folder(place.url).delete)
+            await asyncio.to_thread(_delete, open_folder(place.url))
         except HeadwaterError as error:
             self._jobs.operations.finish(trigger_id, failure=str(error))
         else:
@@ -57,3 +58,9 @@ class Disposals:
                     "it; wait for its next checkpoint, or cancel the job"
                 )
                 raise RestoreError(msg)
+
+
+def _delete(folder: Folder) -> None:
+    """The manifest goes last: a deletion that stopped halfway can be asked for again."""
+    folder.remove([name for name in folder.files() if name != METADATA])
+    folder.delete()

@@ -64,7 +64,6 @@ async def test_both_prefixes_look_into_snapshots(http: httpx.AsyncClient, job: s
             {"left": "/l", "right": "/r", "examples": -1},
             "field examples must be at least 0: got -1",
         ),
-        ("verifications", {"path": "/none"}, "snapshot is not there: no folder /none; check the"),
     ],
 )
 async def test_a_wrong_question_is_refused_in_a_sentence(
@@ -73,6 +72,15 @@ async def test_a_wrong_question_is_refused_in_a_sentence(
     answer = await http.post(f"/headwater/savepoints/{route}", json=body)
     assert answer.status_code == 400
     assert answer.json()["errors"][0].startswith(sentence)
+
+
+async def test_that_there_is_no_snapshot_has_a_status_of_its_own(http: httpx.AsyncClient) -> None:
+    for answer in (
+        await http.post("/headwater/savepoints/verifications", json={"path": "/none"}),
+        await http.get("/headwater/savepoints", params={"path": "/none"}),
+    ):
+        assert answer.status_code == 410
+        assert answer.json()["errors"][0].startswith("snapshot is not there: no folder /none")
 
 
 def test_the_client_raises_what_the_routes_refuse(client: EngineClient) -> None:
