@@ -14,6 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from controlplane.backends.snapshot_contract import SnapshotKeeper
+
 SETTING_NAME = "pipeline.name"
 SETTING_CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 SETTING_SHADOW = "headwater.sinks.shadow"
@@ -82,6 +84,10 @@ class SavepointSummary:
     """Event-time position: the lowest watermark in it."""
     source_positions: Mapping[str, Any]
     """Source uid → split id → {"position", "watermark", …}."""
+    created_ms: int | None = None
+    """When it was taken."""
+    contents: Mapping[str, Any] = field(default_factory=dict)
+    """Of whom and what, see `contents_of` in `manifests.py`; empty is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,7 @@ class Preflight:
     """Why it would not start, one sentence each; empty when it would."""
 
 
-class EngineBackend(Protocol):
+class EngineBackend(SnapshotKeeper, Protocol):
     """One engine."""
 
     def upload(self, filename: str, content: Path) -> str:
@@ -143,7 +149,7 @@ class EngineBackend(Protocol):
         """Folders of the completed savepoints that the job's statistics still list."""
 
     def savepoint(self, location: str) -> SavepointSummary:
-        """Read a savepoint's manifest. EngineRefused when there is none or it is torn."""
+        """Read a savepoint's manifest. EngineRefused when it is torn; NoSnapshot: there is none."""
 
     def preflight(self, request: Start) -> Preflight:
         """What `start` would restore; starts nothing."""

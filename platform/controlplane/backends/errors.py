@@ -5,6 +5,7 @@ EngineError
  +-- EngineRefused     it answered no; `message` is its reason, one sentence
  +-- UnknownJob        it does not know the job (any more)
  +-- UnknownTrigger    it does not know the savepoint's trigger id (any more)
+ +-- NoSnapshot        there is nothing (any more) where a savepoint should be
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ class EngineRefused(EngineError):
 
 class UnknownJob(EngineRefused):
     """The engine does not know the job (any more)."""
+
+
+class NoSnapshot(EngineRefused):
+    """There is nothing (any more) where a savepoint should be."""
 
 
 class UnknownTrigger(EngineRefused):

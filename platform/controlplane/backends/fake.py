@@ -37,6 +37,7 @@ from controlplane.backends.errors import (
     UnknownJob,
     UnknownTrigger,
 )
+from controlplane.backends.fake_snapshots import CONTENTS, FakeSnapshots
 
 PLAN = {
     "name": "fake",
@@ -81,23 +82,20 @@ class FakeTrigger:
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(FakeSnapshots):
     """One engine in memory; see the module for its faults."""
 
     jobs: dict[str, FakeJob] = field(default_factory=dict)
     artifacts: dict[str, Path] = field(default_factory=dict)
-    savepoints: dict[str, SavepointSummary] = field(default_factory=dict)
     event_time: datetime = datetime(2013, 3, 1, tzinfo=UTC)
     """Event-time position that its next savepoint gets."""
     looks_until_up: int = 1
-    looks_until_done: int = 1
     slots: int = 8
     away: bool = False
     refuses_restore: str = ""
     """When set, no job starts from a savepoint, for this reason."""
     refuses_artifact: tuple[str, str] = ("", "")
     """Part of a name and a reason: no artifact whose id has that part is started."""
-    calls: list[str] = field(default_factory=list)
     _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
     _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
     _lost_answers: set[str] = field(default_factory=set)
@@ -128,6 +126,7 @@ class FakeEngine:
         for trigger in self._triggers.values():
             self._complete(trigger)
         self._triggers.clear()
+        self.looks.clear()
 
     def fail_savepoints(self, sentence: str) -> None:
         """Let every savepoint on its way fail."""
@@ -218,17 +217,11 @@ class FakeEngine:
         name = self._known(engine_job_id).status.name
         return [path for path, found in self.savepoints.items() if found.job_name == name]
 
-    def savepoint(self, location: str) -> SavepointSummary:
-        """What was noted when it completed."""
-        self._enter("savepoint")
-        self._check_path(location)
-        return self.savepoints[location]
-
     def preflight(self, request: Start) -> Preflight:
         """One operator that restores, or the reason why not."""
         self._enter("preflight")
         self._parse(request.artifact_id)
-        self._check_path(request.savepoint_path)
+        self._stored(request.savepoint_path)
         refusals = [self.refuses_restore] if self.refuses_restore else []
         outcome = "incompatible" if refusals else "restored"
         row = RestoreRow(
@@ -276,13 +269,8 @@ class FakeEngine:
             msg = f"{artifact_id} cannot be read: {error.msg} in line {error.lineno}; correct it"
             raise EngineRefused(msg) from None
 
-    def _check_path(self, path: str) -> None:
-        if path not in self.savepoints:
-            msg = f"folder {path} is no savepoint: it has no _metadata; choose another"
-            raise EngineRefused(msg)
-
     def _check_restore(self, path: str) -> None:
-        self._check_path(path)
+        self._stored(path)
         if self.refuses_restore:
             raise EngineRefused(self.refuses_restore)
 
@@ -318,14 +306,17 @@ class FakeEngine:
         if trigger.location in self.savepoints or trigger.failure:
             return
         job = self.jobs[trigger.engine_job_id]
-        self.savepoints[trigger.location] = SavepointSummary(
+        summary = SavepointSummary(
             location=trigger.location,
             job_name=job.status.name,
             checkpoint_id=len(self.savepoints) + 1,
             size_bytes=4096,
             event_time=self.event_time,
             source_positions={"flights": {"EWR": {"position": 100}, "JFK": {"position": 90}}},
+            created_ms=None,
+            contents=CONTENTS,
         )
+        self.savepoints[trigger.location] = summary
         if trigger.stops:
             job.status = replace(job.status, state="FINISHED", tasks_running=0)
 

@@ -8,13 +8,12 @@ Times    event times come as int64 microseconds; the largest stands for the end 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
+from controlplane.backends.asking import asking
 from controlplane.backends.contract import (
     EngineJob,
     Preflight,
@@ -23,16 +22,13 @@ from controlplane.backends.contract import (
     Start,
     TriggerStatus,
 )
-from controlplane.backends.errors import (
-    EngineAway,
-    EngineRefused,
-    UnknownJob,
-    UnknownTrigger,
-)
+from controlplane.backends.errors import UnknownJob, UnknownTrigger
+from controlplane.backends.manifests import contents_of
 from controlplane.backends.plans import plan_json
+from controlplane.backends.rest_snapshots import RestSnapshots
 from controlplane.backends.tokens import token_for
 from engine.rest.answers.jobs import JobDetail
-from engine.rest.client import ClientError, EngineClient, EngineUnreachable, NotFound, Refused
+from engine.rest.client import EngineClient, NotFound
 from engine.rest.model.jobs import TaskStatus
 from engine.rest.model.requests import (
     PreflightRequest,
@@ -42,16 +38,13 @@ from engine.rest.model.requests import (
     StopRequest,
 )
 
-T = TypeVar("T")
-
 QUICK_S = 10.0
 BUILD_S = 50.0
 """For requests that build a graph; shorter than a worker's lease on its operation."""
-GATEWAY_ERRORS = frozenset({502, 503, 504})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RestBackend:
+class RestBackend(RestSnapshots):
     """One engine behind its REST address."""
 
     def __init__(self, quick: EngineClient, builds: EngineClient) -> None:
@@ -65,17 +58,17 @@ class RestBackend:
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""
-        with _asking():
+        with asking():
             return self._builds.upload(filename, content.read_bytes())
 
     def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
         """Ask for the plan."""
-        with _asking():
+        with asking():
             self._builds.plan(Program(artifact_id, tuple(arguments), parallelism))
 
     def start(self, request: Start) -> None:
         """Run the artifact under our id."""
-        with _asking():
+        with asking():
             self._builds.run(
                 RunRequest(
                     program=_program(request),
@@ -87,7 +80,7 @@ class RestBackend:
 
     def job(self, engine_job_id: str) -> EngineJob:
         """State, tasks, plan, and why it failed or restarts."""
-        with _asking(UnknownJob):
+        with asking(UnknownJob):
             detail = self._quick.job(engine_job_id)
             return _job(detail, self._failure_of(detail))
 
@@ -100,28 +93,28 @@ class RestBackend:
 
     def cancel(self, engine_job_id: str) -> None:
         """Cancel."""
-        with _asking(UnknownJob):
+        with asking(UnknownJob):
             self._quick.cancel(engine_job_id)
 
     def trigger_savepoint(self, engine_job_id: str, folder: str, trigger_id: str) -> None:
         """Trigger under our id."""
-        with _asking(UnknownJob):
+        with asking(UnknownJob):
             self._quick.trigger_savepoint(engine_job_id, SavepointRequest(folder, trigger_id))
 
     def stop(self, engine_job_id: str, folder: str, trigger_id: str, *, drain: bool) -> None:
         """Stop under our id."""
-        with _asking(UnknownJob):
+        with asking(UnknownJob):
             self._quick.stop(engine_job_id, StopRequest(folder, trigger_id, drain))
 
     def savepoint_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
         """Poll."""
-        with _asking(UnknownTrigger):
+        with asking(UnknownTrigger):
             status = self._quick.savepoint_status(engine_job_id, trigger_id)
         return TriggerStatus(status.done, status.location or "", status.failure or "")
 
     def savepoint_locations(self, engine_job_id: str) -> Sequence[str]:
         """From the checkpoint statistics."""
-        with _asking(UnknownJob):
+        with asking(UnknownJob):
             found = self._quick.checkpoints(engine_job_id)
         entries = (*found.history, found.latest_savepoint)
         return [
@@ -132,7 +125,7 @@ class RestBackend:
 
     def savepoint(self, location: str) -> SavepointSummary:
         """Read the manifest; Flink has no way to, so little is known of its savepoints."""
-        with _asking():
+        with asking():
             try:
                 found = self._quick.savepoint(location)
             except NotFound:
@@ -144,6 +137,8 @@ class RestBackend:
             size_bytes=found.size_bytes,
             event_time=event_time(found.event_time_us),
             source_positions={uid: dict(splits) for uid, splits in found.source_positions.items()},
+            created_ms=found.created_ms,
+            contents=contents_of(found.manifest),
         )
 
     def preflight(self, request: Start) -> Preflight:
@@ -151,7 +146,7 @@ class RestBackend:
         asked = PreflightRequest(
             _program(request), request.savepoint_path, request.allow_non_restored
         )
-        with _asking():
+        with asking():
             report = self._builds.preflight(asked)
         rows = [
             RestoreRow(
@@ -202,20 +197,3 @@ def _job(detail: JobDetail, failure: str) -> EngineJob:
         waiting_for=detail.waiting_for or "",
         plan=plan_json(detail.plan),
     )
-
-
-@contextmanager
-def _asking(unknown: Callable[[str], Exception] = EngineRefused) -> Iterator[None]:
-    """Turn the client's errors into the contract's; `unknown` is what a 404 means here."""
-    try:
-        yield
-    except EngineUnreachable as error:
-        raise EngineAway(str(error)) from error
-    except NotFound as error:
-        raise unknown(error.message) from error
-    except Refused as error:
-        if error.status in GATEWAY_ERRORS:
-            raise EngineAway(error.message) from error
-        raise EngineRefused(error.message) from error
-    except ClientError as error:
-        raise EngineRefused(str(error)) from error
