@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django import forms
 
-from controlplane.snapshots.actions import MAX_MINUTES
+from controlplane.snapshots.schedule_options import MAX_MINUTES
 
 FILE_WANTED = "choose a job file that ends in .py, .zip or .whl"
 
@@ -48,7 +48,7 @@ class SavepointForm(Wish):
     label = forms.CharField(max_length=200, required=False)
 
 
-class ImportForm(forms.Form):
+class ImportForm(Wish):
     """Take a savepoint folder into the catalogue."""
 
     path = forms.CharField(

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.access.lookup import job_for, schedule_for
 from controlplane.jobs.queries import job_frame
-from controlplane.snapshots import actions
+from controlplane.snapshots import actions, schedule_actions
 from controlplane.snapshots.queries import savepoint_rows, schedules
 from dashboard.answers import checked, said, started
 from dashboard.forms import ImportForm, SavepointForm, ScheduleForm
@@ -59,8 +59,10 @@ def import_(request: UserRequest, name: str) -> HttpResponse:
     """Take a folder into the catalogue."""
     job = job_for(request.user, name)
     asked = checked(ImportForm(request.POST))
-    savepoint = actions.import_savepoint(job, request.user, asked["path"], label=asked["label"])
-    return said(request, f"Savepoint {savepoint.pk} is in the catalogue", _back(name), move=True)
+    operation = actions.import_savepoint(
+        job, request.user, asked["path"], asked["label"], asked["idempotency_key"]
+    )
+    return started(request, operation, _back(name))
 
 
 @login_required
@@ -69,7 +71,7 @@ def add_schedule(request: UserRequest, name: str) -> HttpResponse:
     """Take savepoints every so many minutes."""
     job = job_for(request.user, name)
     minutes = checked(ScheduleForm(request.POST))["every_minutes"]
-    actions.add_schedule(job, request.user, every_minutes=minutes)
+    schedule_actions.add_schedule(job, request.user, every_minutes=minutes)
     sentence = f"A savepoint of {job.name} is taken every {minutes:g} min"
     return said(request, sentence, _back(name), move=True)
 
@@ -79,5 +81,5 @@ def add_schedule(request: UserRequest, name: str) -> HttpResponse:
 def remove_schedule(request: UserRequest, schedule_id: int) -> HttpResponse:
     """End a schedule; the savepoints that it took stay."""
     schedule = schedule_for(request.user, schedule_id)
-    actions.remove_schedule(schedule, request.user)
+    schedule_actions.remove_schedule(schedule, request.user)
     return said(request, "Schedule removed", _back(schedule.job.name), move=True)

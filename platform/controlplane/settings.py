@@ -178,6 +178,16 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 2.0,
         "options": {"expires": 2.0},
     },
+    "mark, delete and verify savepoints": {
+        "task": "controlplane.snapshots.tasks.keep_house",
+        "schedule": 30.0,
+        "options": {"expires": 30.0},
+    },
+    "compare the catalogue with what is stored": {
+        "task": "controlplane.snapshots.tasks.scan_storage",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
+    },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(HEADWATER_HOME / "run" / "beat")
 

@@ -18,7 +18,7 @@ from controlplane.access.models import ApiToken, Membership, Role, Team
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Replay
-from controlplane.snapshots.models import Savepoint, SavepointSchedule
+from controlplane.snapshots.models import Savepoint, SavepointSchedule, StrayFolder
 
 if TYPE_CHECKING:
     Person = User | AnonymousUser
@@ -68,6 +68,14 @@ def schedule_for(user: Person, schedule_id: int) -> SavepointSchedule:
         "job__team", "job__cluster"
     )
     return _one(found.filter(pk=schedule_id), "schedule", schedule_id)
+
+
+def stray_for(user: Person, stray_id: int) -> StrayFolder:
+    """The folder without a row with that id, when `user` may see the job it is named after."""
+    found = StrayFolder.objects.filter(job__in=visible_jobs(user)).select_related(
+        "job__team", "cluster"
+    )
+    return _one(found.filter(pk=stray_id), "stray folder", stray_id)
 
 
 def replay_for(user: Person, replay_id: int) -> Replay:

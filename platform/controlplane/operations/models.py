@@ -30,9 +30,9 @@ class Operation(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=32)
-    """deploy, stop, cancel, savepoint, upgrade, start_replay or abandon_replay."""
+    """One of those in `kinds/`."""
     scope = models.CharField(max_length=100)
-    """What it has for itself while it runs: `job:7`, `replay:3`."""
+    """What it has for itself while it runs: `job:7`, `replay:3`, `savepoint:12`."""
     job = models.ForeignKey("jobs.Job", on_delete=models.PROTECT, related_name="operations")
     run = models.ForeignKey(
         "jobs.Run", null=True, blank=True, on_delete=models.PROTECT, related_name="operations"

@@ -19,6 +19,9 @@ TITLES = {
     "upgrade": "Upgrade {job}",
     "start_replay": "Replay of {job}",
     "abandon_replay": "Abandon replay of {job}",
+    "verify": "Verify a savepoint of {job}",
+    "dispose": "Delete a savepoint of {job}",
+    "import": "Import a savepoint into {job}",
 }
 
 

@@ -1,10 +1,26 @@
-"""Checkpoints (the engine's, automatic), savepoints (a person's, kept) and their schedules."""
+"""Checkpoints (the engine's, automatic) and savepoints (a person's, kept).
+
+Schedules and rules of retention are in `schedule_models.py` and `policy_models.py`.
+"""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+
+from controlplane.snapshots.policy_models import SavepointPolicy, StorageScan, StrayFolder
+from controlplane.snapshots.schedule_models import SavepointSchedule
+
+__all__ = [
+    "ENDED",
+    "Checkpoint",
+    "Savepoint",
+    "SavepointPolicy",
+    "SavepointSchedule",
+    "StorageScan",
+    "StrayFolder",
+]
 
 
 class Checkpoint(models.Model):
@@ -49,7 +65,7 @@ class Checkpoint(models.Model):
 
 
 class Savepoint(models.Model):
-    """One savepoint in the catalogue."""
+    """One savepoint in the catalogue. `lifecycle.py` says which status follows which."""
 
     class Origin(models.TextChoices):
         """Why it was taken."""
@@ -67,12 +83,24 @@ class Savepoint(models.Model):
         CREATING = "creating", "Being taken"
         COMPLETED = "completed", "Complete"
         FAILED = "failed", "Failed"
+        MARKED = "marked", "Marked for deletion"
+        DELETING = "deleting", "Being deleted"
         DELETED = "deleted", "Deleted"
+        DETACHED = "detached", "Detached"
+
+    class Verdict(models.TextChoices):
+        """What the last verification found."""
+
+        UNKNOWN = "", "Not verified"
+        WHOLE = "whole", "Verified"
+        DAMAGED = "damaged", "Damaged"
+        UNREADABLE = "unreadable", "Cannot be read"
 
     job = models.ForeignKey("jobs.Job", on_delete=models.PROTECT, related_name="savepoints")
     run = models.ForeignKey(
         "jobs.Run", null=True, blank=True, on_delete=models.PROTECT, related_name="savepoints"
     )
+    """The run that it was taken of; its own `restored_from` is the savepoint before it."""
     version = models.ForeignKey(
         "jobs.JobVersion",
         null=True,
@@ -91,80 +119,58 @@ class Savepoint(models.Model):
     """Event-time position: the lowest watermark in it."""
     size_bytes = models.BigIntegerField(null=True, blank=True)
     source_positions = models.JSONField(default=dict, blank=True)
-    """Source uid → split id → {"position", "watermark", …}, from the manifest."""
+    """Source uid → split id → the position where reading goes on, from the manifest."""
+    contents = models.JSONField(default=dict, blank=True)
+    """Of whom and what, as `backends/manifests.py` keeps it; empty is unknown."""
     created_at = models.DateTimeField(auto_now_add=True)
     completed_at = models.DateTimeField(null=True, blank=True)
+    taken_at = models.DateTimeField(null=True, blank=True)
+    """When the state in it was saved: of an imported one before it came here."""
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
+    pinned = models.BooleanField(default=False)
+    """A person wants it kept, whatever any rule says."""
+    expires_at = models.DateTimeField(null=True, blank=True)
+    """Kept until then, and not longer, whatever any rule says."""
+    verdict = models.CharField(
+        max_length=16, choices=Verdict.choices, default=Verdict.UNKNOWN, blank=True
+    )
+    verified_at = models.DateTimeField(null=True, blank=True)
+    problems = models.JSONField(default=list, blank=True)
+    """A sentence per file that was found missing, torn or altered."""
+    missing_since = models.DateTimeField(null=True, blank=True)
+    """Since when its files are known to be gone."""
+    delete_at = models.DateTimeField(null=True, blank=True)
+    """When a marked one is deleted; of one whose deletion failed, when that is tried again."""
+    delete_reason = models.CharField(max_length=300, blank=True)
+    marked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """Who marked it; nobody: a rule did, and takes the mark back when it thinks better of it."""
+    delete_tries = models.PositiveIntegerField(default=0)
+    delete_failure = models.TextField(blank=True)
+    """Why the last try to delete it failed."""
+    ended_at = models.DateTimeField(null=True, blank=True)
+    """When it was deleted or detached."""
 
     class Meta:
         ordering = ["-created_at", "-id"]
         constraints = [
             models.UniqueConstraint(
                 fields=["job", "location"],
-                condition=~Q(location=""),
-                name="one_row_per_savepoint_location",
+                condition=~Q(location="") & ~Q(status__in=["deleted", "detached"]),
+                name="one_row_per_kept_savepoint",
             ),
         ]
-        indexes = [models.Index(fields=["job", "-created_at"])]
+        indexes = [
+            models.Index(fields=["job", "-created_at"]),
+            models.Index(fields=["status", "delete_at"]),
+        ]
 
     def __str__(self) -> str:
         return f"savepoint {self.pk} of {self.job.name} ({self.status})"
 
 
-class SavepointSchedule(models.Model):
-    """Take a savepoint of a job every so many minutes."""
-
-    class Result(models.TextChoices):
-        """How the last run went."""
-
-        NONE = "", "Not run yet"
-        STARTED = "started", "Started"
-        SUCCEEDED = "succeeded", "Succeeded"
-        FAILED = "failed", "Failed"
-        SKIPPED = "skipped", "Skipped"
-
-    job = models.ForeignKey("jobs.Job", on_delete=models.CASCADE, related_name="schedules")
-    every_minutes = models.FloatField()
-    enabled = models.BooleanField(default=True)
-    next_run_at = models.DateTimeField()
-    last_run_at = models.DateTimeField(null=True, blank=True)
-    last_result = models.CharField(
-        max_length=16, choices=Result.choices, default=Result.NONE, blank=True
-    )
-    last_reason = models.CharField(max_length=500, blank=True)
-    """Why the last run was skipped."""
-    last_operation = models.ForeignKey(
-        "operations.Operation", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
-    )
-
-    class Meta:
-        ordering = ["job", "every_minutes"]
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(every_minutes__gte=0.1), name="schedule_at_most_every_6_seconds"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"savepoint of {self.job.name} every {self.every_minutes:g} minutes"
-
-    @property
-    def result(self) -> SavepointSchedule.Result:
-        """How the last run went; once its operation has ended, that operation says."""
-        operation = self.last_operation
-        if operation is None or not operation.is_finished:
-            return self.Result(self.last_result)
-        succeeded = operation.state == operation.State.SUCCEEDED
-        return self.Result.SUCCEEDED if succeeded else self.Result.FAILED
-
-    @property
-    def reason(self) -> str:
-        """Why the last run was skipped or failed."""
-        operation = self.last_operation
-        return self.last_reason if operation is None else operation.error
+ENDED = (Savepoint.Status.DELETED, Savepoint.Status.DETACHED)
+"""Not in the catalogue any more; the rows stay, so that history can name them."""

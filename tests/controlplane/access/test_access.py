@@ -28,8 +28,8 @@ from controlplane.access.models import OneTimeLogin, Role
 from controlplane.audit.models import AuditEntry
 from controlplane.jobs import actions
 from controlplane.replay.models import Replay
-from controlplane.snapshots.actions import add_schedule
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.schedule_actions import add_schedule
 
 
 @pytest.fixture

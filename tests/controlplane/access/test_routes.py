@@ -30,8 +30,8 @@ from controlplane.live.topics import Family, parse
 from controlplane.live.visibility import allowed
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Replay
-from controlplane.snapshots.actions import add_schedule
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.schedule_actions import add_schedule
 from dashboard.urls import urlpatterns
 from people import JOB_FILE
 from route_table import ROUTES, TOPICS, Rule

@@ -16,10 +16,17 @@ from controlplane.jobs import actions as jobs
 from controlplane.jobs.models import Run
 from controlplane.operations import runner, tasks
 from controlplane.operations.models import Operation
+from controlplane.operations.start import start_operation
 from controlplane.replay.actions import abandon_replay, start_replay
 from controlplane.replay.models import Replay
-from controlplane.snapshots.actions import request_savepoint
-from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.actions import (
+    detach_savepoint,
+    import_savepoint,
+    mark_savepoint,
+    request_savepoint,
+    verify_savepoint,
+)
+from controlplane.snapshots.models import ENDED, Savepoint
 
 LEASE_OVER_S = 61
 
@@ -57,14 +64,17 @@ def picture(engine) -> dict[str, object]:
     return {
         "operations": sorted(Operation.objects.values_list("kind", "state", "error")),
         "runs": sorted(Run.objects.values_list("purpose", "state", "version__number")),
-        "savepoints": sorted(Savepoint.objects.values_list("origin", "status")),
+        "savepoints": sorted(Savepoint.objects.values_list("origin", "status", "verdict")),
         "replays": sorted(Replay.objects.values_list("status")),
         "jobs": sorted((job.status.name, job.status.state) for job in engine.jobs.values()),
         "saved": len(engine.savepoints),
     }
 
 
-KINDS = ["deploy", "stop", "cancel", "savepoint", "upgrade", "start_replay", "abandon_replay"]
+KINDS = [
+    *("deploy", "stop", "cancel", "savepoint", "upgrade", "start_replay", "abandon_replay"),
+    *("verify", "dispose", "import"),
+]
 GOES_BACK = "upgrade that goes back"
 
 
@@ -86,8 +96,24 @@ def begin(kind, flights, alice, engine, drive):
         replay, starting = start_replay(*chosen)
         drive(starting)
         return lambda: abandon_replay(replay, alice)
+    if kind in {"verify", "dispose", "import"}:
+        return about_a_savepoint(kind, flights, alice, drive)
     action = {"stop": jobs.stop, "cancel": jobs.cancel, "savepoint": request_savepoint}[kind]
     return lambda: action(flights, alice)
+
+
+def about_a_savepoint(kind, flights, alice, drive):
+    """What starts an operation on the older of two savepoints."""
+    for _ in range(2):
+        drive(request_savepoint(flights, alice))
+    old = Savepoint.objects.order_by("pk").first()
+    if kind == "verify":
+        return lambda: verify_savepoint(old, alice)
+    if kind == "dispose":
+        mark_savepoint(old, alice, at_once=True)
+        return lambda: start_operation("dispose", flights, alice, {"savepoint": old.pk})
+    detach_savepoint(old, alice)
+    return lambda: import_savepoint(flights, alice, old.location)
 
 
 def killed_at(number, begin, engine, drive, clock):
@@ -116,7 +142,9 @@ def test_a_kill_at_any_point_changes_nothing(kind, begin, engine, drive, clock):
     assert number >= 9  # three steps of at least three points: the kills did happen
 
 
-@pytest.mark.parametrize("call", ["upload", "start", "trigger_savepoint", "stop", "cancel"])
+@pytest.mark.parametrize(
+    "call", ["upload", "start", "trigger_savepoint", "stop", "cancel", "verify", "dispose"]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_lost_answer_changes_nothing(begin, call, engine, drive):
     operation = begin()
@@ -126,7 +154,7 @@ def test_a_lost_answer_changes_nothing(begin, call, engine, drive):
     assert ended.state == Operation.State.SUCCEEDED, ended.error
     names = [found.request.engine_job_id for found in engine.jobs.values()]
     assert len(names) == len(set(names)) == Run.objects.count()
-    assert len(engine.savepoints) == Savepoint.objects.count()
+    assert len(engine.savepoints) == Savepoint.objects.exclude(status__in=ENDED).count()
 
 
 def test_a_worker_respects_the_lease_of_another(flights, alice, clock):

@@ -9,12 +9,14 @@ import pytest
 from controlplane.access.errors import Refused
 from controlplane.backends.errors import EngineRefused
 from controlplane.jobs import actions as jobs
+from controlplane.live import topics
+from controlplane.live.publish import publish
+from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
-from controlplane.snapshots import actions, schedules
-from controlplane.snapshots.models import Savepoint, SavepointSchedule
-from controlplane.snapshots.schedules import next_after
-
-NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
+from controlplane.snapshots import schedule_actions as actions
+from controlplane.snapshots import schedules
+from controlplane.snapshots.models import Checkpoint, Savepoint, SavepointSchedule
+from controlplane.snapshots.schedule_options import ScheduleOptions, timing_of
 
 
 def minutes(count: float) -> timedelta:
@@ -102,19 +104,6 @@ def test_a_schedule_that_rests_does_nothing_until_it_goes_on(schedule, alice, cl
     assert schedule.next_run_at == clock() + minutes(5)
 
 
-@pytest.mark.parametrize(
-    ("late", "wanted"),
-    [
-        (timedelta(), 5),
-        (minutes(4.99), 5),
-        (minutes(5), 10),
-        (minutes(61), 65),
-    ],
-)
-def test_missed_runs_are_not_made_up_for_and_the_grid_stays(late, wanted):
-    assert next_after(NOON, 5, NOON + late) == NOON + minutes(wanted)
-
-
 @pytest.mark.parametrize("every", [0, 0.05, -1, float("nan"), float("inf"), 600_000])
 def test_intervals_that_make_no_sense_are_refused(running, alice, every):
     with pytest.raises(Refused, match=r"interval must be between 0\.1 and 525,600 minutes"):
@@ -147,20 +136,119 @@ def test_viewers_and_strangers_have_no_schedules(schedule, running, bob, mallory
             actions.remove_schedule(schedule, person)
 
 
-def test_a_folder_that_is_no_savepoint_is_not_imported(running, alice):
-    with pytest.raises(Refused, match="/data/nothing is no savepoint: it has no _metadata"):
-        actions.import_savepoint(running, alice, "/data/nothing")
-    with pytest.raises(Refused, match="savepoint path must be absolute"):
-        actions.import_savepoint(running, alice, "../secrets")
+def options(**values):
+    return ScheduleOptions(**values)
 
 
-def test_a_savepoint_that_lies_somewhere_is_imported_once(running, alice, drive, engine):
-    drive(actions.request_savepoint(running, alice))
-    (location,) = engine.savepoints
-    with pytest.raises(Refused, match="is in the catalogue of flights already"):
-        actions.import_savepoint(running, alice, location)
+def test_a_cron_line_says_when(running, alice):
+    noon = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    asked = options(cron="0 2 * * *", zone="Europe/Berlin")
+    schedule = actions.add_schedule(running, alice, now=noon, options=asked)
 
-    Savepoint.objects.all().delete()
-    imported = actions.import_savepoint(running, alice, f"{location}/", label="from the old place")
-    assert (imported.origin, imported.location) == ("imported", location)
-    assert imported.event_time == engine.event_time
+    assert schedule.words == "at 0 2 * * * Europe/Berlin"
+    assert schedule.next_run_at == datetime(2026, 11, 2, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "sentence"),
+    [
+        (options(cron="0 2 * *"), "cron", "cron line must have five fields: got '0 2 \\* \\*'"),
+        (options(cron="0 2 30 2 *"), "cron", "cron line cannot be read: bad day-of-month"),
+        (options(cron="0 2 * * *", zone="Mars"), "zone", "time zone is not known: got 'Mars'"),
+        (
+            options(cron="0 2 * * *", blackouts="night"),
+            "blackouts",
+            "got 'night'; e.g. mon-fri",
+        ),
+        (options(cron="0 2 * * *", blackouts="foo 1:00-2:00"), "blackouts", "got 'foo 1:00-2:00'"),
+        (options(cron="0 2 * * *", blackouts="01:00-03:00"), "blackouts", "would never run"),
+        (
+            options(cron="0 2 * * *", jitter_s=-1),
+            "jitter_s",
+            "between 0 and 86,400 seconds",
+        ),
+        (options(), "every_minutes", "needs an interval or a cron line"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_beside_its_field(asked, field, sentence, running, alice):
+    with pytest.raises(Refused, match=sentence) as refused:
+        actions.add_schedule(running, alice, options=asked)
+    assert field in refused.value.fields
+    assert not SavepointSchedule.objects.exists()
+
+
+@pytest.mark.parametrize(("late", "result"), [("once", "started"), ("skip", "skipped")])
+def test_what_was_missed_runs_once_or_not_at_all(late, result, running, alice, clock):
+    actions.add_schedule(running, alice, 5, clock(), options(late=late))
+    began = clock()
+    clock.advance(3_661)
+    schedules.run_due(clock())
+
+    schedule = SavepointSchedule.objects.get()
+    assert schedule.result == result
+    assert schedule.next_run_at == began + minutes(65)
+    assert Savepoint.objects.count() == (late == "once")
+    if late == "skip":
+        assert schedule.reason == "the platform was not there when it was due, 56 min ago"
+
+
+def test_an_unhealthy_job_is_skipped_when_that_is_asked_for(running, alice, clock):
+    actions.add_schedule(running, alice, 5, clock(), options(skip_unhealthy=True))
+    for number, status in enumerate(("failed", "completed")):
+        Checkpoint.objects.create(
+            run=running.runs.get(),
+            engine_checkpoint_id=number,
+            status=status,
+            trigger_at=clock() + minutes(number),
+            failure="checkpoint 0 expired" if status == "failed" else "",
+        )
+        clock.advance(300)
+        schedules.run_due(clock())
+        found = SavepointSchedule.objects.get()
+        assert found.result == ("skipped" if status == "failed" else "started")
+        if status == "failed":
+            assert found.reason == "flights is unhealthy: checkpoint 0 expired"
+
+
+def test_a_job_that_has_not_moved_is_skipped_when_that_is_asked_for(
+    running, alice, clock, drive, engine
+):
+    schedule = actions.add_schedule(running, alice, 5, clock(), options(skip_unchanged=True))
+    position = epoch_ms(engine.event_time)
+    for moved_ms, result in ((0, "started"), (0, "skipped"), (1_000, "started")):
+        publish(topics.job(running.pk), {"event_ms": float(position + moved_ms)})
+        clock.advance(300)
+        schedules.run_due(clock())
+        schedule.refresh_from_db()
+        assert schedule.result == result, schedule.reason
+        if schedule.last_operation:
+            drive(schedule.last_operation)
+
+
+def test_jitter_is_the_same_for_the_same_time_and_bounded(running, alice, clock):
+    schedule = actions.add_schedule(running, alice, 5, clock(), options(jitter_s=60))
+    timing = timing_of(schedule)
+    late = [timing.due(clock() + minutes(5 * n)) - (clock() + minutes(5 * n)) for n in range(1, 9)]
+
+    assert late[0] == schedule.next_run_at - schedule.planned_at
+    assert all(timedelta() <= one < timedelta(seconds=60) for one in late)
+    assert len(set(late)) == 8
+
+
+def test_a_beat_that_is_killed_before_it_commits_changes_nothing(schedule, clock, monkeypatch):
+    clock.advance(300)
+    monkeypatch.setattr(schedules, "_start", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        schedules.run_due(clock())
+    monkeypatch.undo()
+
+    assert schedules.run_due(clock()) == 1
+    assert Savepoint.objects.count() == 1
+
+
+def test_a_schedule_whose_time_zone_is_gone_rests(schedule, clock):
+    SavepointSchedule.objects.update(zone="Mars/Olympus")
+    clock.advance(300)
+    schedules.run_due(clock())
+    schedule.refresh_from_db()
+    assert not schedule.enabled

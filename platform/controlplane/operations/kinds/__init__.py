@@ -5,10 +5,13 @@ from __future__ import annotations
 from controlplane.operations.contract import Kind
 from controlplane.operations.kinds.cancel import Cancel
 from controlplane.operations.kinds.deploy import Deploy
+from controlplane.operations.kinds.dispose import Dispose
+from controlplane.operations.kinds.import_savepoint import ImportSavepoint
 from controlplane.operations.kinds.replays import AbandonReplay, StartReplay
 from controlplane.operations.kinds.savepoint import TakeSavepoint
 from controlplane.operations.kinds.stop import Stop
 from controlplane.operations.kinds.upgrade import Upgrade
+from controlplane.operations.kinds.verify import Verify
 
 _KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -20,6 +23,9 @@ _KINDS: dict[str, Kind] = {
         Upgrade(),
         StartReplay(),
         AbandonReplay(),
+        Verify(),
+        Dispose(),
+        ImportSavepoint(),
     )
 }
 

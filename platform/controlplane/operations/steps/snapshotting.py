@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from controlplane.backends.contract import SavepointSummary
 from controlplane.backends.errors import UnknownJob, UnknownTrigger
@@ -110,19 +111,27 @@ def _path(location: str) -> str:
 
 def read_manifest(context: Context) -> Outcome:
     """Read what the savepoint says of itself."""
-    summary = asdict(context.engine.savepoint(context.result["location"]))
-    position = summary["event_time"]
-    return Done({"summary": summary | {"event_time": position and position.isoformat()}})
+    return Done({"summary": summary_json(context.engine.savepoint(context.result["location"]))})
+
+
+def summary_json(summary: SavepointSummary) -> dict[str, Any]:
+    """As an operation keeps it."""
+    position = summary.event_time
+    return asdict(summary) | {"event_time": position and position.isoformat()}
+
+
+def summary_from(kept: Mapping[str, Any]) -> SavepointSummary:
+    """Read what `summary_json` gave."""
+    position = kept["event_time"]
+    return SavepointSummary(
+        **dict(kept) | {"event_time": position and datetime.fromisoformat(position)}
+    )
 
 
 def record_savepoint(context: Context) -> None:
     """Complete its row in the catalogue."""
-    kept = dict(context.result["summary"])
-    if kept["event_time"]:
-        kept["event_time"] = datetime.fromisoformat(kept["event_time"])
-    kept["location"] = context.result["location"]
-    savepoint = savepoint_of(context.operation)
-    savepoints.complete(savepoint, SavepointSummary(**kept), context.now)
+    summary = replace(summary_from(context.result["summary"]), location=context.result["location"])
+    savepoints.complete(savepoint_of(context.operation), summary, context.now)
 
 
 def fail_savepoint(context: Context, failure: StepFailed) -> None:
