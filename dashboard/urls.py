@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from dashboard.views import (
     account,
+    api_reference,
     audit,
     batches,
     checkpoints,
@@ -87,6 +88,7 @@ urlpatterns = [
     path("tokens/", tokens.page, name="tokens"),
     path("tokens/issue/", tokens.issue, name="issue_token"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
+    path("docs/api/", api_reference.page, name="api_reference"),
     path("audit/", audit.page, name="audit"),
     path("audit/download.csv", audit.download, name="audit_csv"),
     path("jump.json", jump.search, name="jump"),

@@ -1,7 +1,7 @@
 """Every address and topic of the platform, and who gets what there.
 
 "POST /jobs/<str:name>/stop/": operator(how="stop", typed="{job}"),
- method  route as in urls.py   who may  what is sent: a form, or the query of a GET
+ method  route as in urls.py   who may  what is sent: a form, JSON, or the query of a GET
 
 rule            anonymous  stranger  viewer  operator  admin  superuser
 everyone()          in        in       in       in      in       in
@@ -65,6 +65,10 @@ def platform_admin(**data: str) -> Rule:
 
 def owner(**data: str) -> Rule:
     return Rule("owner", data)
+
+
+def nothing(**data: str) -> Rule:
+    return Rule("nothing", data)
 
 
 def token(**data: str) -> Rule:
@@ -131,6 +135,46 @@ ROUTES: dict[str, Rule] = {
     "POST /tokens/<int:token_id>/revoke/": owner(typed="ci"),
     "GET /audit/": signed_in(),
     "GET /audit/download.csv": signed_in(),
+    # the API, and the page that describes it
+    "GET /docs/api/": signed_in(),
+    "GET /api/v1/": everyone(),
+    "GET /api/v1/openapi.json": everyone(),
+    "GET /api/v1/me": signed_in(),
+    "GET /api/v1/jobs": signed_in(),
+    "POST /api/v1/jobs": operator(name="other", team="{team}", file="@other.py"),
+    "GET /api/v1/jobs/<name>": viewer(),
+    "PATCH /api/v1/jobs/<name>/settings": operator(parallelism="2"),
+    "POST /api/v1/jobs/<name>/start": operator(),
+    "POST /api/v1/jobs/<name>/upgrade": operator(version="1"),
+    "POST /api/v1/jobs/<name>/stop": operator(),
+    "POST /api/v1/jobs/<name>/cancel": operator(),
+    "POST /api/v1/jobs/<name>/control": operator(line="a 2"),
+    "GET /api/v1/jobs/<name>/versions": viewer(),
+    "POST /api/v1/jobs/<name>/versions": operator(file="@flights.py"),
+    "GET /api/v1/jobs/<name>/versions/<number>": viewer(),
+    "GET /api/v1/jobs/<name>/runs": viewer(),
+    "GET /api/v1/jobs/<name>/checkpoints": viewer(),
+    "GET /api/v1/operations": viewer(job="{job}"),
+    "GET /api/v1/operations/<operation_id>": viewer(),
+    "GET /api/v1/jobs/<name>/savepoints": viewer(),
+    "POST /api/v1/jobs/<name>/savepoints": operator(label="x"),
+    "POST /api/v1/jobs/<name>/savepoints/import": operator(path="/nowhere"),
+    "GET /api/v1/savepoints/<savepoint_id>": viewer(),
+    "GET /api/v1/jobs/<name>/schedules": viewer(),
+    "POST /api/v1/jobs/<name>/schedules": operator(every_minutes="5"),
+    "PATCH /api/v1/schedules/<schedule_id>": operator(enabled="false"),
+    "DELETE /api/v1/schedules/<schedule_id>": operator(),
+    "GET /api/v1/replays": viewer(job="{job}"),
+    "POST /api/v1/jobs/<name>/replays": operator(savepoint="{savepoint}", version="1"),
+    "GET /api/v1/replays/<replay_id>": viewer(),
+    "POST /api/v1/replays/<replay_id>/abandon": operator(),
+    "GET /api/v1/clusters": signed_in(),
+    "GET /api/v1/audit": signed_in(),
+    "GET /api/v1/<path:rest>": nothing(),
+    "POST /api/v1/<path:rest>": nothing(),
+    "PUT /api/v1/<path:rest>": nothing(),
+    "PATCH /api/v1/<path:rest>": nothing(),
+    "DELETE /api/v1/<path:rest>": nothing(),
     # the series store
     "GET /api/v2/ping": everyone(),
     "POST /api/v2/write": token(),

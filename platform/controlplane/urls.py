@@ -1,10 +1,13 @@
-"""Addresses: the pages are the dashboard's, `/api/v2/` is the series store's."""
+"""Addresses: the dashboard's pages, `/api/v1/` for programs, `/api/v2/` of the series store."""
 
 from __future__ import annotations
 
 from django.urls import include, path
 
+from controlplane.api.application import urls as api
+
 urlpatterns = [
+    path("api/v1/", api),
     path("api/v2/", include("controlplane.metrics.urls")),
     path("", include("dashboard.urls")),
 ]

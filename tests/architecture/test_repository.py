@@ -67,6 +67,12 @@ def test_nothing_is_left_for_later_without_a_place():
     assert [str(path) for path in files if marks.search(path.read_text())] == []
 
 
+def test_no_file_holds_the_marks_of_a_conflict():
+    marks = re.compile(r"^(<<<<<<<|>>>>>>>) ", re.MULTILINE)
+    files = tracked("*.py", "*.html", "*.js", "*.mjs", "*.css", "*.md", "*.toml")
+    assert [str(path) for path in files if marks.search(path.read_text())] == []
+
+
 def test_ci_runs_the_tests_and_nothing_else():
     commands = [
         line

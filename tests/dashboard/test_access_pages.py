@@ -164,3 +164,12 @@ def test_text_of_people_is_text(as_, root, flights):
         assert " style=" not in page
         assert " onclick=" not in page
     assert AuditEntry.objects.filter(action="token.issue").exists()
+
+
+def test_the_reference_names_every_call(as_, alice, client):
+    page = text(as_(alice).get("/docs/api/"))
+    told = client.get("/api/v1/openapi.json").json()["paths"]
+
+    assert page.count('class="call" id="') > sum(len(methods) for methods in told.values()) > 25
+    assert all(f"<code>{path}</code>" in page for path in told)
+    assert "Idempotency-Key" in page

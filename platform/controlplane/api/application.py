@@ -1,0 +1,80 @@
+"""The API as one object: its routes, who may ask, how errors are told."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import path
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+from ninja import NinjaAPI
+from ninja.operation import Operation
+
+from controlplane.api.auth import AUTH
+from controlplane.api.problems import no_route, tell_problems
+from controlplane.api.routes import (
+    audit,
+    clusters,
+    jobs,
+    operations,
+    people,
+    replays,
+    runs,
+    savepoints,
+    schedules,
+    versions,
+)
+
+VERSION = "1"
+
+
+class Api(NinjaAPI):
+    """Names its operations as their functions are called."""
+
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        """`jobs_start`; clients that are generated have methods of these names."""
+        return f"{(operation.tags or ['api'])[0]}_{operation.view_func.__name__}"
+
+
+api = Api(
+    title="Headwater",
+    version=VERSION,
+    description=(
+        "What the dashboard can do, for programs. Send `Authorization: Bearer TOKEN`. Errors are "
+        "problem details (RFC 9457). What takes long answers 202 with an operation to follow."
+    ),
+    docs_url=None,
+    docs_decorator=require_safe,
+    auth=AUTH,
+)
+tell_problems(api)
+for subject in (
+    people,
+    jobs,
+    versions,
+    runs,
+    operations,
+    savepoints,
+    schedules,
+    replays,
+    clusters,
+    audit,
+):
+    api.add_router("", subject.router)
+
+
+@require_safe
+def root(request: HttpRequest) -> HttpResponse:
+    """Where to look."""
+    return JsonResponse({"version": VERSION, "openapi": f"{request.path}openapi.json"})
+
+
+_patterns, _app, _namespace = api.urls
+urls = (
+    [
+        path("", root, name="api-root"),
+        *(one for one in _patterns if getattr(one, "name", "") != "api-root"),
+        path("<path:rest>", csrf_exempt(no_route), name="no-route"),
+    ],
+    _app,
+    _namespace,
+)

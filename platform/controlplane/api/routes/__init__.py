@@ -1,0 +1,1 @@
+"""Routes of the API, one file per subject: find the object, call one action or query, answer."""

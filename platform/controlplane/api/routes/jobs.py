@@ -1,0 +1,160 @@
+"""Jobs: listing, making, changing, starting and ending them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ninja import File, Form, Router, Status, UploadedFile
+
+from controlplane.access.lookup import (
+    job_for,
+    roles_of,
+    savepoint_for,
+    team_for,
+    version_for,
+    visible_jobs,
+)
+from controlplane.api.auth import ApiRequest
+from controlplane.api.keys import IdempotencyKey, key_of
+from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
+from controlplane.api.schema.jobs import (
+    CancelIn,
+    Heard,
+    JobDetail,
+    JobOut,
+    LineIn,
+    SettingsIn,
+    StartIn,
+    StopIn,
+    UpgradeIn,
+)
+from controlplane.api.schema.operations import OperationOut
+from controlplane.audit.redact import redacted
+from controlplane.jobs import actions
+from controlplane.jobs.models import Job
+from controlplane.jobs.queries import current_runs, state_of
+from controlplane.live import topics
+from controlplane.live.queries import latest
+from controlplane.operations.models import Operation
+
+router = Router(tags=["jobs"])
+
+
+@router.get("jobs", response=Page[JobOut], summary="List jobs")
+def list_jobs(
+    request: ApiRequest, team: str = "", limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> dict[str, Any]:
+    """Every job that you may see, by name; with `team`, those of one team."""
+    jobs = visible_jobs(request.auth).select_related("team", "cluster").distinct()
+    if team:
+        jobs = jobs.filter(team=team_for(request.auth, team))
+    return page(jobs, lambda found: _told(request, found), limit, cursor, "name")
+
+
+@router.post("jobs", response={201: JobDetail}, summary="Make a job")
+def make_job(
+    request: ApiRequest,
+    file: Annotated[UploadedFile, File(description="job file: .py, .zip or .whl")],
+    name: Annotated[str, Form(max_length=64)],
+    team: Annotated[str, Form(max_length=64)],
+    parallelism: Annotated[int, Form()] = 1,
+    arguments: Annotated[list[str], Form()] = [],  # noqa: B006 - a parameter of a form
+    note: Annotated[str, Form(max_length=500)] = "",
+) -> Status[dict[str, Any]]:
+    """A job with its first version; it is not started. Operator."""
+    owner = team_for(request.auth, team)
+    settings = {"parallelism": parallelism, "arguments": arguments}
+    content = file.read()
+    job = actions.create_job(
+        name, owner, request.auth, file.name or "", content, settings=settings, note=note
+    )
+    return Status(201, _detail(request, job))
+
+
+@router.get("jobs/{name}", response=JobDetail, summary="One job")
+def one_job(request: ApiRequest, name: str) -> dict[str, Any]:
+    """The job, its run and its latest figures."""
+    return _detail(request, job_for(request.auth, name))
+
+
+@router.patch("jobs/{name}/settings", response=JobDetail, summary="Change settings")
+def change_settings(request: ApiRequest, name: str, body: SettingsIn) -> dict[str, Any]:
+    """They hold from the next start on. Operator."""
+    job = job_for(request.auth, name)
+    values = body.dict(exclude_none=True)
+    return _detail(request, actions.change_settings(job, request.auth, values))
+
+
+@router.post("jobs/{name}/start", response={202: OperationOut}, summary="Start")
+def start(
+    request: ApiRequest, name: str, body: StartIn, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """Start a version, from nothing or from a savepoint. Operator."""
+    job, user = job_for(request.auth, name), request.auth
+    version = version_for(job, body.version) if body.version else None
+    savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
+    key = key_of(user, idempotency_key)
+    return Status(202, actions.deploy(job, user, version, savepoint, idempotency_key=key))
+
+
+@router.post("jobs/{name}/upgrade", response={202: OperationOut}, summary="Upgrade")
+def upgrade(
+    request: ApiRequest, name: str, body: UpgradeIn, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """Stop what runs with a savepoint and start another version from it. Operator."""
+    job, user = job_for(request.auth, name), request.auth
+    version = version_for(job, body.version)
+    savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
+    key = key_of(user, idempotency_key)
+    return Status(202, actions.upgrade(job, user, version, savepoint, idempotency_key=key))
+
+
+@router.post("jobs/{name}/stop", response={202: OperationOut}, summary="Stop")
+def stop(
+    request: ApiRequest, name: str, body: StopIn, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """Stop with a savepoint; drained, every window fires first. Operator."""
+    key = key_of(request.auth, idempotency_key)
+    job = job_for(request.auth, name)
+    return Status(202, actions.stop(job, request.auth, drain=body.drain, idempotency_key=key))
+
+
+@router.post("jobs/{name}/cancel", response={202: OperationOut}, summary="Cancel")
+def cancel(
+    request: ApiRequest, name: str, body: CancelIn, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """End the run at once; what it did since its last checkpoint is done again. Operator."""
+    key = key_of(request.auth, idempotency_key)
+    job = job_for(request.auth, name)
+    return Status(202, actions.cancel(job, request.auth, reason=body.reason, idempotency_key=key))
+
+
+@router.post("jobs/{name}/control", response=Heard, summary="Send a control line")
+def control(request: ApiRequest, name: str, body: LineIn) -> Heard:
+    """A line for the job's control stream. Operator."""
+    job = job_for(request.auth, name)
+    return Heard(listeners=actions.send_control(job, request.auth, body.line))
+
+
+def _told(request: ApiRequest, jobs: list[Job]) -> list[dict[str, Any]]:
+    """In the shape of JobOut."""
+    runs, roles = current_runs(job.pk for job in jobs), roles_of(request.auth)
+    return [
+        {
+            "name": job.name,
+            "team": job.team.name,
+            "cluster": job.cluster.name,
+            "role": str(roles[job.team.name]),
+            "desired_state": job.desired_state,
+            "state": state_of(runs.get(job.pk), {}),
+            "settings": redacted(job.settings),
+            "created_at": job.created_at,
+            "run": runs.get(job.pk),
+        }
+        for job in jobs
+    ]
+
+
+def _detail(request: ApiRequest, job: Job) -> dict[str, Any]:
+    (told,) = _told(request, [job])
+    return told | {"figures": latest(topics.job(job.pk)) if told["run"] else {}}

@@ -1,0 +1,136 @@
+"""Jobs, their versions and runs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Field, Schema
+
+from controlplane.jobs.models import JobVersion, Run
+
+
+class RunOut(Schema):
+    """One start of one version on one cluster."""
+
+    id: int
+    job: str
+    version: int
+    cluster: str
+    engine_job_id: str
+    purpose: str
+    state: str
+    state_since: datetime
+    parallelism: int
+    restored_from: int | None = Field(description="savepoint of the catalogue")
+    restored_path: str
+    attempt: int = Field(description="the engine's restarts so far")
+    started_at: datetime
+    ended_at: datetime | None
+    last_seen: datetime | None
+    failure: str
+
+    @staticmethod
+    def resolve_job(run: Run) -> str:
+        """Its name."""
+        return run.job.name
+
+    @staticmethod
+    def resolve_version(run: Run) -> int:
+        """Its number."""
+        return run.version.number
+
+    @staticmethod
+    def resolve_cluster(run: Run) -> str:
+        """Its name."""
+        return run.cluster.name
+
+    @staticmethod
+    def resolve_restored_from(run: Run) -> int | None:
+        """Its id."""
+        return run.restored_from_id
+
+
+class JobOut(Schema):
+    """A job with its newest live run."""
+
+    name: str
+    team: str
+    cluster: str
+    role: str = Field(description="yours, in the job's team")
+    desired_state: str
+    state: str = Field(description="Flink's job state of the run; STOPPED without one")
+    settings: dict[str, Any] = Field(description="values under names of secrets are struck out")
+    created_at: datetime
+    run: RunOut | None
+
+
+class JobDetail(JobOut):
+    """A job, and what the collector saw of it last."""
+
+    figures: dict[str, Any] = Field(description="latest figures; empty when nothing is known")
+
+
+class SettingsIn(Schema):
+    """Settings to change; what is left out stays."""
+
+    parallelism: int | None = None
+    checkpoint_interval_ms: int | None = None
+    arguments: list[str] | None = None
+    require_state: bool | None = None
+    control_port: int | None = None
+
+
+class StartIn(Schema):
+    """What to start; for an upgrade, what to put in the place of what runs."""
+
+    version: int | None = Field(None, ge=1, description="number; none: the newest")
+    savepoint: int | None = Field(None, ge=1, description="id; none: an empty state")
+
+
+class UpgradeIn(Schema):
+    """What to put in the place of what runs."""
+
+    version: int = Field(ge=1, description="number")
+    savepoint: int | None = Field(None, ge=1, description="id; none: the one taken on the way")
+
+
+class StopIn(Schema):
+    """How to stop."""
+
+    drain: bool = Field(default=False, description="fire every open window first")
+
+
+class CancelIn(Schema):
+    """Why to cancel."""
+
+    reason: str = Field("", max_length=500)
+
+
+class LineIn(Schema):
+    """A line for the control stream."""
+
+    line: str = Field(max_length=1_000)
+
+
+class Heard(Schema):
+    """Who heard it."""
+
+    listeners: int
+
+
+class VersionOut(Schema):
+    """One uploaded artifact."""
+
+    number: int
+    filename: str
+    sha256: str = Field(alias="checksum")
+    size_bytes: int
+    note: str
+    created_at: datetime
+    created_by: str | None
+
+    @staticmethod
+    def resolve_created_by(version: JobVersion) -> str | None:
+        """Their name."""
+        return version.created_by.get_username() if version.created_by else None
