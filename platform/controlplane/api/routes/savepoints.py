@@ -45,11 +45,17 @@ def take(
     return Status(202, actions.request_savepoint(job, user, label=body.label, idempotency_key=key))
 
 
-@router.post("jobs/{name}/savepoints/import", response={201: SavepointDetail}, summary="Import")
-def take_in(request: ApiRequest, name: str, body: ImportIn) -> Status[Savepoint]:
-    """Put a folder that lies somewhere into the catalogue. Operator."""
-    job = job_for(request.auth, name)
-    return Status(201, actions.import_savepoint(job, request.auth, body.path, label=body.label))
+@router.post("jobs/{name}/savepoints/import", response={202: OperationOut}, summary="Import")
+def take_in(
+    request: ApiRequest, name: str, body: ImportIn, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """Put a folder that lies somewhere into the catalogue, once it is found whole. Operator."""
+    job, user = job_for(request.auth, name), request.auth
+    key = key_of(user, idempotency_key)
+    operation = actions.import_savepoint(
+        job, user, body.path, label=body.label, idempotency_key=key
+    )
+    return Status(202, operation)
 
 
 @router.get("savepoints/{savepoint_id}", response=SavepointDetail, summary="One savepoint")

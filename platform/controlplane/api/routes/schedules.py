@@ -7,7 +7,7 @@ from ninja import Router, Status
 from controlplane.access.lookup import job_for, schedule_for
 from controlplane.api.auth import ApiRequest
 from controlplane.api.schema.snapshots import ScheduleChange, ScheduleIn, ScheduleOut
-from controlplane.snapshots import actions
+from controlplane.snapshots import schedule_actions as actions
 from controlplane.snapshots.models import SavepointSchedule
 from controlplane.snapshots.queries import schedules
 
