@@ -18,6 +18,9 @@ from controlplane.backends.snapshot_contract import SnapshotKeeper
 
 SETTING_NAME = "pipeline.name"
 SETTING_CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
+SETTING_RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
+RETAIN = "RETAIN_ON_CANCELLATION"
+"""Checkpoints outlive a cancelled job, so that it can be started from them."""
 SETTING_SHADOW = "headwater.sinks.shadow"
 """Every sink writes beside its target, under this name, instead of to it."""
 
@@ -33,7 +36,8 @@ class Start:
     arguments: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     savepoint_path: str = ""
-    allow_non_restored: bool = False
+    allow_non_restored: frozenset[str] = frozenset()
+    """State that may be lost: of operators (by uid) or single states (uid/state)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,23 @@ class EngineBackend(SnapshotKeeper, Protocol):
     def savepoint_locations(self, engine_job_id: str) -> Sequence[str]:
         """Folders of the completed savepoints that the job's statistics still list."""
 
+    def newest_snapshot(self, engine_job_id: str) -> str:
+        """Folder of the newest completed checkpoint of a job, ended ones too; empty: none yet.
+
+        Raises UnknownJob.
+        """
+
+    def rescale(self, engine_job_id: str, parallelism: int, trigger_id: str) -> None:
+        """Begin to change a running job's parallelism; the same id again is the same one.
+
+        Raises Unsupported where an engine can only start it again.
+        """
+
+    def rescale_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where a rescale stands. Raises UnknownTrigger."""
+
     def savepoint(self, location: str) -> SavepointSummary:
         """Read a savepoint's manifest. EngineRefused when it is torn; NoSnapshot: there is none."""
 
     def preflight(self, request: Start) -> Preflight:
-        """What `start` would restore; starts nothing."""
+        """What `start` would restore; starts nothing. Raises Unsupported."""

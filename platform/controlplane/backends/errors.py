@@ -6,6 +6,7 @@ EngineError
  +-- UnknownJob        it does not know the job (any more)
  +-- UnknownTrigger    it does not know the savepoint's trigger id (any more)
  +-- NoSnapshot        there is nothing (any more) where a savepoint should be
+ +-- Unsupported       it has no such ability: Apache Flink lacks some of ours
 """
 
 from __future__ import annotations
@@ -37,3 +38,7 @@ class NoSnapshot(EngineRefused):
 
 class UnknownTrigger(EngineRefused):
     """The engine does not know the trigger id: those die with its job manager."""
+
+
+class Unsupported(EngineRefused):
+    """The engine cannot do this at all; ask for it in another way."""

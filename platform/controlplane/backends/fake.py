@@ -36,49 +36,10 @@ from controlplane.backends.errors import (
     EngineRefused,
     UnknownJob,
     UnknownTrigger,
+    Unsupported,
 )
+from controlplane.backends.fake_parts import FakeJob, FakeRescale, FakeTrigger, plan_at
 from controlplane.backends.fake_snapshots import CONTENTS, FakeSnapshots
-
-PLAN = {
-    "name": "fake",
-    "nodes": [
-        {
-            "id": "0" * 31 + "1",
-            "parallelism": 1,
-            "description": "flights",
-            "operators": ["flights"],
-            "inputs": [],
-        },
-        {
-            "id": "0" * 31 + "2",
-            "parallelism": 1,
-            "description": "daily -> files",
-            "operators": ["daily", "files"],
-            "inputs": [{"id": "0" * 31 + "1", "num": 0, "ship_strategy": "HASH"}],
-        },
-    ],
-}
-
-
-@dataclass
-class FakeJob:
-    """A job and what is asked of it."""
-
-    request: Start
-    status: EngineJob
-    looks_until_up: int
-    stop_at: str = ""
-
-
-@dataclass
-class FakeTrigger:
-    """A savepoint on its way."""
-
-    engine_job_id: str
-    location: str
-    stops: bool
-    looks_until_done: int
-    failure: str = ""
 
 
 @dataclass
@@ -96,7 +57,12 @@ class FakeEngine(FakeSnapshots):
     """When set, no job starts from a savepoint, for this reason."""
     refuses_artifact: tuple[str, str] = ("", "")
     """Part of a name and a reason: no artifact whose id has that part is started."""
+    rescales: bool = True
+    """Whether it can rescale a running job."""
+    compares: bool = True
+    """Whether it can compare a snapshot with a graph."""
     _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
+    _rescales: dict[str, FakeRescale] = field(default_factory=dict)
     _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
     _lost_answers: set[str] = field(default_factory=set)
 
@@ -127,11 +93,22 @@ class FakeEngine(FakeSnapshots):
             self._complete(trigger)
         self._triggers.clear()
         self.looks.clear()
+        self._rescales.clear()
 
     def fail_savepoints(self, sentence: str) -> None:
         """Let every savepoint on its way fail."""
         for trigger in self._triggers.values():
             trigger.failure = sentence
+
+    def fail_rescales(self, sentence: str) -> None:
+        """Let every rescale on its way fail: the job runs on as it was."""
+        for rescale in self._rescales.values():
+            rescale.failure = sentence
+
+    def complete_checkpoint(self, engine_job_id: str, number: int) -> str:
+        """Let a job complete a checkpoint; its folder."""
+        self.checkpoints[engine_job_id] = f"/checkpoints/{engine_job_id}/chk-{number}"
+        return self.checkpoints[engine_job_id]
 
     # The contract.
 
@@ -163,7 +140,8 @@ class FakeEngine(FakeSnapshots):
             self._check_restore(request.savepoint_path)
         tasks = 2 * request.parallelism
         name = request.settings.get(SETTING_NAME, request.artifact_id)
-        status = EngineJob(request.engine_job_id, name, "CREATED", 0, tasks, plan=PLAN)
+        plan = plan_at(request.parallelism)
+        status = EngineJob(request.engine_job_id, name, "CREATED", 0, tasks, plan=plan)
         self.jobs[request.engine_job_id] = FakeJob(request, status, self.looks_until_up)
         self._leave("start")
 
@@ -217,9 +195,44 @@ class FakeEngine(FakeSnapshots):
         name = self._known(engine_job_id).status.name
         return [path for path, found in self.savepoints.items() if found.job_name == name]
 
+    def newest_snapshot(self, engine_job_id: str) -> str:
+        """Its newest checkpoint."""
+        self._enter("newest_snapshot")
+        self._known(engine_job_id)
+        return self.checkpoints.get(engine_job_id, "")
+
+    def rescale(self, engine_job_id: str, parallelism: int, trigger_id: str) -> None:
+        """Begin to change the parallelism."""
+        self._enter("rescale")
+        if not self.rescales:
+            msg = "the engine cannot rescale a running job"
+            raise Unsupported(msg)
+        self._known(engine_job_id)
+        rescale = FakeRescale(engine_job_id, parallelism, self.looks_until_done)
+        self._rescales.setdefault(trigger_id, rescale)
+        self._leave("rescale")
+
+    def rescale_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
+        """A look at a rescale, which brings it one step on."""
+        self._enter("rescale_status")
+        if trigger_id not in self._rescales:
+            msg = f"there is no rescale with trigger id {trigger_id}"
+            raise UnknownTrigger(msg)
+        rescale = self._rescales[trigger_id]
+        if rescale.failure:
+            return TriggerStatus(done=True, failure=rescale.failure)
+        if rescale.looks_until_done > 0:
+            rescale.looks_until_done -= 1
+            return TriggerStatus(done=False)
+        self.jobs[engine_job_id].resize(rescale.parallelism)
+        return TriggerStatus(done=True)
+
     def preflight(self, request: Start) -> Preflight:
         """One operator that restores, or the reason why not."""
         self._enter("preflight")
+        if not self.compares:
+            msg = "the engine cannot compare a snapshot with a job"
+            raise Unsupported(msg)
         self._parse(request.artifact_id)
         self._stored(request.savepoint_path)
         refusals = [self.refuses_restore] if self.refuses_restore else []
@@ -288,6 +301,7 @@ class FakeEngine(FakeSnapshots):
         else:
             total = job.status.tasks_total
             job.status = replace(job.status, state="RUNNING", tasks_running=total, waiting_for="")
+            self.complete_checkpoint(job.request.engine_job_id, 1)
 
     def _trigger(
         self, call: str, engine_job_id: str, folder: str, trigger_id: str, *, stops: bool

@@ -71,6 +71,8 @@ class FakeSnapshots:
     """The part of a `FakeEngine` that looks after savepoints."""
 
     savepoints: dict[str, SavepointSummary] = field(default_factory=dict)
+    checkpoints: dict[str, str] = field(default_factory=dict)
+    """Job id to the folder of its newest checkpoint."""
     remains: dict[str, int] = field(default_factory=dict)
     """Folders without a manifest, and their bytes."""
     damage: dict[str, list[str]] = field(default_factory=dict)
@@ -204,6 +206,8 @@ class FakeSnapshots:
         if location in self.remains:
             msg = f"folder {location} is not a snapshot: it has no _metadata; choose another"
             raise EngineRefused(msg)
+        if location in self.checkpoints.values():
+            return SavepointSummary(location, "", None, None, None, {})
         if location not in self.savepoints:
             msg = f"snapshot is not there: no folder {location}; check the path"
             raise NoSnapshot(msg)

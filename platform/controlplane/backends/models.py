@@ -23,6 +23,8 @@ class Cluster(models.Model):
 
     name = models.SlugField(max_length=64, unique=True)
     url = models.URLField(max_length=300)
+    sealed_token = models.TextField(blank=True)
+    """The token that its engine wants, sealed by `tokens.py`; never shown to anybody."""
     kind = models.CharField(max_length=16, choices=Kind.choices, default=Kind.HEADWATER)
     version = models.CharField(max_length=64, blank=True)
     capabilities = models.JSONField(default=dict, blank=True)
@@ -30,6 +32,8 @@ class Cluster(models.Model):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.UNKNOWN)
     last_seen = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
+    """When it was taken out; kept because runs of the past refer to it."""
 
     class Meta:
         ordering = ["name"]

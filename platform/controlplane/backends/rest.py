@@ -22,7 +22,7 @@ from controlplane.backends.contract import (
     Start,
     TriggerStatus,
 )
-from controlplane.backends.errors import UnknownJob, UnknownTrigger
+from controlplane.backends.errors import UnknownJob, UnknownTrigger, Unsupported
 from controlplane.backends.manifests import contents_of
 from controlplane.backends.plans import plan_json
 from controlplane.backends.rest_snapshots import RestSnapshots
@@ -33,6 +33,7 @@ from engine.rest.model.jobs import TaskStatus
 from engine.rest.model.requests import (
     PreflightRequest,
     Program,
+    RescaleRequest,
     RunRequest,
     SavepointRequest,
     StopRequest,
@@ -123,6 +124,26 @@ class RestBackend(RestSnapshots):
             if entry and entry.is_savepoint and entry.external_path
         ]
 
+    def newest_snapshot(self, engine_job_id: str) -> str:
+        """From the checkpoint statistics."""
+        with asking(UnknownJob):
+            newest = self._quick.checkpoints(engine_job_id).latest_completed
+        return (newest.external_path or "") if newest else ""
+
+    def rescale(self, engine_job_id: str, parallelism: int, trigger_id: str) -> None:
+        """Rescale under our id."""
+        self._require("rescale", "rescale a running job")
+        with asking(UnknownJob):
+            self._quick.rescale(
+                engine_job_id, RescaleRequest(parallelism=parallelism, trigger_id=trigger_id)
+            )
+
+    def rescale_status(self, engine_job_id: str, trigger_id: str) -> TriggerStatus:
+        """Poll."""
+        with asking(UnknownTrigger):
+            status = self._quick.rescale_status(engine_job_id, trigger_id)
+        return TriggerStatus(status.done, failure=status.failure or "")
+
     def savepoint(self, location: str) -> SavepointSummary:
         """Read the manifest; Flink has no way to, so little is known of its savepoints."""
         with asking():
@@ -143,6 +164,7 @@ class RestBackend(RestSnapshots):
 
     def preflight(self, request: Start) -> Preflight:
         """Let the engine compare the savepoint with the graph."""
+        self._require("preflight", "compare a snapshot with a job")
         asked = PreflightRequest(
             _program(request), request.savepoint_path, request.allow_non_restored
         )
@@ -161,6 +183,17 @@ class RestBackend(RestSnapshots):
             for row in report.rows
         ]
         return Preflight(report.ok, rows, report.refusals)
+
+    def _require(self, feature: str, to: str) -> None:
+        """Refuse what only some engines can do. Raises Unsupported."""
+        with asking():
+            try:
+                features = self._quick.capabilities().features
+            except NotFound:  # Apache Flink has no such route
+                features = frozenset()
+        if feature not in features:
+            msg = f"the engine at {self._quick.url} cannot {to}"
+            raise Unsupported(msg)
 
 
 def event_time(micros: int | None) -> datetime | None:
