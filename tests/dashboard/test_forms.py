@@ -190,7 +190,7 @@ def test_a_job_that_cannot_be_is_refused_at_the_form(changed, words, as_, alice,
 
 
 @pytest.mark.parametrize(
-    ("how", "kind"), [("stop", "stop"), ("drain", "stop"), ("cancel", "cancel")]
+    ("how", "kind"), [("stop", "stop"), ("drain", "drain"), ("cancel", "cancel")]
 )
 def test_a_job_is_ended_in_the_chosen_way(how, kind, as_, alice, run):
     fields = {"how": how, "typed": "flights", "idempotency_key": "k"}

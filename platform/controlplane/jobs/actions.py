@@ -1,5 +1,7 @@
 """What people do to jobs: each checks the role, writes in one transaction, and is audited.
 
+What they do to the run of a job is in `running.py`, and can be had from here as well.
+
 Errors   Refused, with one sentence.
 """
 
@@ -15,18 +17,38 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from redis import RedisError
 
-from controlplane.access.errors import Refused, conflict, invalid, not_found
+from controlplane.access.errors import Refused, conflict, invalid
 from controlplane.access.lookup import require, require_in
 from controlplane.access.models import Role, Team
 from controlplane.audit.record import record
 from controlplane.backends.models import Cluster
 from controlplane.jobs import artifacts
 from controlplane.jobs.models import Job, JobVersion
+from controlplane.jobs.running import (
+    cancel,
+    deploy,
+    newest_version,
+    rescale,
+    rollback,
+    stop,
+    upgrade,
+)
 from controlplane.jobs.settings import settings_from
 from controlplane.live.control import send_line
-from controlplane.operations.models import Operation
-from controlplane.operations.start import start_operation
-from controlplane.snapshots.models import Savepoint
+
+__all__ = [
+    "add_version",
+    "cancel",
+    "change_settings",
+    "create_job",
+    "deploy",
+    "newest_version",
+    "rescale",
+    "rollback",
+    "send_control",
+    "stop",
+    "upgrade",
+]
 
 RESERVED_NAMES = frozenset({"deploy", "new"})
 
@@ -87,49 +109,6 @@ def change_settings(job: Job, actor: User, values: Mapping[str, Any]) -> Job:
     return locked
 
 
-def deploy(
-    job: Job,
-    actor: User,
-    version: JobVersion | None = None,
-    savepoint: Savepoint | None = None,
-    idempotency_key: str = "",
-) -> Operation:
-    """Start a version (default: the newest), from nothing or from a savepoint. Operator."""
-    require(actor, job, Role.OPERATOR)
-    chosen = version or newest_version(job)
-    params = {"version": chosen.pk, "savepoint": savepoint and savepoint.pk}
-    return start_operation("deploy", job, actor, params, idempotency_key)
-
-
-def upgrade(
-    job: Job,
-    actor: User,
-    version: JobVersion,
-    savepoint: Savepoint | None = None,
-    idempotency_key: str = "",
-) -> Operation:
-    """Stop the running version with a savepoint, and start another from it. Operator.
-
-    With `savepoint` the new version starts from that one instead, and goes back to where it was
-    taken.
-    """
-    require(actor, job, Role.OPERATOR)
-    params = {"version": version.pk, "savepoint": savepoint and savepoint.pk}
-    return start_operation("upgrade", job, actor, params, idempotency_key)
-
-
-def stop(job: Job, actor: User, *, drain: bool = False, idempotency_key: str = "") -> Operation:
-    """Stop with a savepoint; with `drain` every window is closed first. Operator."""
-    require(actor, job, Role.OPERATOR)
-    return start_operation("stop", job, actor, {"drain": drain}, idempotency_key)
-
-
-def cancel(job: Job, actor: User, *, reason: str = "", idempotency_key: str = "") -> Operation:
-    """End the run at once, without a savepoint. Operator."""
-    require(actor, job, Role.OPERATOR)
-    return start_operation("cancel", job, actor, {}, idempotency_key, reason=reason)
-
-
 def send_control(job: Job, actor: User, line: str) -> int:
     """Send one line into the job's control stream; how many runs heard it. Operator."""
     require(actor, job, Role.OPERATOR)
@@ -151,14 +130,6 @@ def send_control(job: Job, actor: User, line: str) -> int:
         raise Refused(409, "no_listener", msg)
     record(actor, "job.control", job.name, job=job, after={"line": line})
     return heard
-
-
-def newest_version(job: Job) -> JobVersion:
-    """The version with the highest number. Raises Refused when there is none."""
-    found = job.versions.order_by("-number").first()
-    if found is None:
-        raise not_found(what="version", name=f"of {job.name}")
-    return found
 
 
 def _check_name(name: str) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run, RunState
@@ -24,6 +25,21 @@ from controlplane.replay import lifecycle as replays
 
 if TYPE_CHECKING:
     from controlplane.snapshots.models import Savepoint
+
+
+class Lineage(TypedDict, total=False):
+    """Where a run comes from, beyond its version."""
+
+    restored_path: str
+    """Snapshot folder, where it is no savepoint of the catalogue."""
+    dropped: list[str]
+    """State that is left behind with consent."""
+    settings: dict[str, Any]
+    """The settings it is started with; by default the job's."""
+    reason: str
+    """Why it is started, and from what: one sentence."""
+    started_by: User | None
+
 
 UNKNOWN_FOR = timedelta(seconds=30)
 """How long after its start an engine may not know a run yet."""
@@ -44,6 +60,7 @@ def create_run(
     parallelism: int,
     purpose: Run.Purpose = Run.Purpose.LIVE,
     restored_from: Savepoint | None = None,
+    **lineage: Unpack[Lineage],
 ) -> Run:
     """A run that is about to be started; asked again with the same id, the same run."""
     run, created = Run.objects.get_or_create(
@@ -58,11 +75,28 @@ def create_run(
             "parallelism": parallelism,
             "restored_from": restored_from,
             "restored_path": restored_from.location if restored_from else "",
+            "settings": job.settings,
+            **lineage,
         },
     )
     if created and purpose == Run.Purpose.LIVE:
         _tell(run)
     return run
+
+
+def resize(run: Run, parallelism: int) -> None:
+    """The run has another parallelism now, and so has the job's next start."""
+    keep_parallelism(run.job, parallelism)
+    settings = run.settings and run.settings | {"parallelism": parallelism}
+    Run.objects.filter(pk=run.pk).update(parallelism=parallelism, settings=settings)
+
+
+@transaction.atomic
+def keep_parallelism(job: Job, parallelism: int) -> None:
+    """The next start has this parallelism."""
+    locked = Job.objects.select_for_update().get(pk=job.pk)
+    locked.settings = locked.settings | {"parallelism": parallelism}
+    locked.save(update_fields=["settings"])
 
 
 @transaction.atomic
@@ -83,6 +117,8 @@ def observe(
     values: dict[str, Any] = {"last_seen": now}
     if attempt is not None:
         values["attempt"] = attempt
+        if attempt > run.attempt:
+            values["restarted_at"] = now
     if failure:
         values["failure"] = failure
     if plan:

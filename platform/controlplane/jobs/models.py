@@ -1,8 +1,9 @@
-"""Jobs, versions and runs.
+"""Jobs, versions, runs, and what keeps a job running.
 
     Job ──< JobVersion       an artifact and its number
-     └────< Run              one start of one version on one cluster; the engine's own restarts are
-                             attempts of the same run
+     ├────< Run              one start of one version on one cluster; the engine's own restarts are
+     │                       attempts of the same run
+     └───── Upkeep           how the reconciler stands with the job
 
 Guarantee   `Job.desired_state` and `Run.state` change only through `jobs/lifecycle.py`.
 """
@@ -37,8 +38,7 @@ class Job(models.Model):
         max_length=16, choices=Desired.choices, default=Desired.STOPPED
     )
     settings = models.JSONField(default=dict)
-    """`parallelism`, `checkpoint_interval_ms`, `arguments` (list), `require_state`,
-    `control_port`; `jobs/settings.py` says what each means and its default."""
+    """`jobs/settings.py` says what each means and its default."""
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         conf.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
@@ -132,8 +132,20 @@ class Run(models.Model):
     )
     restored_path = models.CharField(max_length=500, blank=True)
     """Snapshot folder it was started from; also set when that is no savepoint of the catalogue."""
+    dropped = models.JSONField(default=list, blank=True)
+    """State that was left behind with consent: uid, or uid/state."""
+    settings = models.JSONField(default=dict, blank=True)
+    """The job's settings at its start; a later change does not concern it."""
+    reason = models.CharField(max_length=500, blank=True)
+    """Why it was started, and from what: one sentence."""
+    started_by = models.ForeignKey(
+        conf.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """Who started it; nobody when the platform did."""
     attempt = models.PositiveIntegerField(default=0)
     """The engine's attempts before the present one, that is, its restarts."""
+    restarted_at = models.DateTimeField(null=True, blank=True)
+    """When the engine was first seen to have restarted it the last time."""
     started_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     last_seen = models.DateTimeField(null=True, blank=True)
@@ -202,3 +214,27 @@ class RunFailure(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} of run {self.run_id} at {self.at:%F %T}"
+
+
+class Upkeep(models.Model):
+    """How the reconciler, which keeps wanted jobs running, stands with one job."""
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, related_name="upkeep")
+    paused = models.BooleanField(default=False)
+    paused_by = models.ForeignKey(
+        conf.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    paused_reason = models.CharField(max_length=500, blank=True)
+    tries = models.PositiveIntegerField(default=0)
+    """Starts in a row after which the job was not healthy."""
+    not_before = models.DateTimeField(null=True, blank=True)
+    """When it may be started again."""
+    decision = models.CharField(max_length=500, blank=True)
+    """What was decided last, and why: one sentence."""
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "upkeep"
+
+    def __str__(self) -> str:
+        return f"upkeep of {self.job.name}: {self.decision}"

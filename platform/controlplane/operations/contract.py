@@ -35,6 +35,10 @@ class Superseded(StepFailed):
     """Another operation ended this one."""
 
 
+class Cancelled(StepFailed):
+    """Somebody wished it to end without its result."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """The step is done; `found` is kept in the operation's result."""
@@ -49,6 +53,8 @@ class Wait:
     text: str
     seconds: float = 0.5
     found: Mapping[str, Any] = field(default_factory=dict)
+    retry: bool = False
+    """Whether a try failed, and the next look is another one: history lists each."""
 
 
 Outcome = Done | Wait
@@ -88,6 +94,11 @@ def nothing(_context: Context) -> None:
     """Record nothing."""
 
 
+def always(_operation: Operation) -> bool:
+    """Whatever was asked and found."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a kind; its name is kept in the database, so it must not change."""
@@ -99,6 +110,8 @@ class Step:
     timeout_s: float = 60.0
     builds: bool = False
     """Whether `act` lets the engine build a graph or sends it a file, which may take a while."""
+    when: Callable[[Operation], bool] = always
+    """Whether it is done at all, decided when the step before it is done."""
 
     @property
     def lease_s(self) -> float:
@@ -115,6 +128,10 @@ class Kind:
     """Done when a step failed and `must_recover`; then the operation fails all the same."""
     supersedes = False
     """Whether it ends an unfinished operation of its scope instead of being refused by it."""
+    timeout_s: float = 3_600.0
+    """When all of it is given up; each step has a limit of its own besides."""
+    settled: frozenset[str] = frozenset()
+    """Steps in which it cannot be cancelled: the engine was asked for what it cannot take back."""
 
     def scope(self, job: Job, params: Mapping[str, Any]) -> str:
         """What it has for itself while it runs."""
@@ -126,9 +143,13 @@ class Kind:
     def begin(self, operation: Operation, now: datetime) -> None:
         """Write the rows that exist from the start, in its transaction."""
 
-    def must_recover(self, operation: Operation) -> bool:
-        """Whether a failure now leaves something behind that the recovery steps put right."""
+    def must_recover(self, operation: Operation, failure: StepFailed) -> bool:
+        """Whether that failure leaves something behind which the recovery steps put right."""
         return bool(self.recovery)
+
+    def may_cancel(self, operation: Operation) -> bool:
+        """Whether it can end now without its result, leaving nothing behind."""
+        return operation.step not in self.settled and not self.is_recovering(operation)
 
     def fail(self, context: Context, failure: StepFailed) -> None:
         """Write what the failure means, in its transaction."""
@@ -137,14 +158,12 @@ class Kind:
         """The step of that name."""
         return next(step for step in (*self.steps, *self.recovery) if step.name == name)
 
-    def after(self, name: str) -> str:
-        """Name of the step that follows; empty after the last."""
-        for steps in (self.steps, self.recovery):
-            names = [step.name for step in steps]
-            if name in names:
-                return [*names, ""][names.index(name) + 1]
-        msg = f"operation {self.name} has no step {name}"
-        raise LookupError(msg)
+    def after(self, operation: Operation) -> str:
+        """Name of the step that follows its present one; empty after the last."""
+        steps = self.recovery if self.is_recovering(operation) else self.steps
+        names = [step.name for step in steps]
+        following = steps[names.index(operation.step) + 1 :]
+        return next((step.name for step in following if step.when(operation)), "")
 
     def is_recovering(self, operation: Operation) -> bool:
         """Whether its present step is one of recovery."""

@@ -19,7 +19,7 @@ from django.db.models import Q
 
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
-from controlplane.operations.contract import Kind, Step
+from controlplane.operations.contract import Kind, Step, Wait
 from controlplane.operations.models import UNFINISHED, Operation, OperationEvent
 
 
@@ -40,8 +40,12 @@ def take(operation_id: uuid.UUID, now: datetime, lease_s: float) -> Operation | 
 
 
 def renew(operation: Operation, now: datetime, lease_s: float) -> None:
-    """Keep the lease for `lease_s` from now. Raises LeaseLost."""
+    """Keep the lease for `lease_s` from now, and see whether somebody cancelled it meanwhile.
+
+    Raises LeaseLost.
+    """
     _set(operation, lease_until=now + timedelta(seconds=lease_s))
+    operation.refresh_from_db(fields=["cancel_asked_at", "cancel_sentence"])
 
 
 def release(operation: Operation) -> None:
@@ -73,27 +77,39 @@ def keep(operation: Operation, found: Mapping[str, Any]) -> None:
     _set(operation, result=operation.result | dict(found))
 
 
-def postpone(
-    operation: Operation, text: str, until: datetime, found: Mapping[str, Any] | None = None
-) -> None:
+def postpone(operation: Operation, wait: Wait, until: datetime, now: datetime) -> None:
     """Look again at `until`, and keep what was found meanwhile. Raises LeaseLost."""
-    changed = text != operation.text
+    changed = wait.text != operation.text
     _set(
         operation,
-        text=text[:500],
+        text=wait.text[:500],
         attempt=operation.attempt + 1,
         not_before=until,
-        result=operation.result | dict(found or {}),
+        result=operation.result | dict(wait.found),
     )
+    if wait.retry:
+        note(operation, now, f"try {operation.attempt}: {wait.text}")
     if changed:
         tell(operation)
+
+
+def ask_to_cancel(operation: Operation, sentence: str, now: datetime) -> bool:
+    """Note that somebody wishes it to end without its result; whether this is the first time."""
+    asked = Operation.objects.filter(
+        pk=operation.pk, state__in=UNFINISHED, cancel_asked_at=None
+    ).update(cancel_asked_at=now, cancel_sentence=sentence[:500], not_before=now)
+    if asked:
+        operation.refresh_from_db()
+        note(operation, now, f"to be {sentence}")
+        tell(operation)
+    return bool(asked)
 
 
 def recover(operation: Operation, kind: Kind, sentence: str, now: datetime) -> None:
     """It failed, but something is to be put right first. Raises LeaseLost."""
     _set(operation, error=sentence)
     note(operation, now, sentence)
-    enter(operation, kind.recovery[0], now)
+    enter(operation, next(step for step in kind.recovery if step.when(operation)), now)
 
 
 def succeed(operation: Operation, text: str, now: datetime) -> None:
@@ -101,10 +117,11 @@ def succeed(operation: Operation, text: str, now: datetime) -> None:
     _end(operation, Operation.State.SUCCEEDED, text, now)
 
 
-def fail(operation: Operation, sentence: str, now: datetime) -> None:
-    """It cannot be done. Raises LeaseLost."""
+def fail(operation: Operation, sentence: str, now: datetime, *, cancelled: bool = False) -> None:
+    """It cannot be done, or was cancelled and is undone. Raises LeaseLost."""
+    state = Operation.State.CANCELLED if cancelled else Operation.State.FAILED
     _set(operation, error=sentence)
-    _end(operation, Operation.State.FAILED, sentence, now)
+    _end(operation, state, sentence, now)
 
 
 def cancel(operation: Operation, sentence: str, now: datetime) -> bool:

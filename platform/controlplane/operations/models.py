@@ -42,6 +42,8 @@ class Operation(models.Model):
     )
     """Who asked; nobody when a schedule did."""
     idempotency_key = models.CharField(max_length=100, unique=True)
+    reason = models.CharField(max_length=500, blank=True)
+    """Why it was asked for, in the words of whoever did."""
     params = models.JSONField(default=dict)
     state = models.CharField(max_length=16, choices=State.choices, default=State.PENDING)
     step = models.CharField(max_length=32, blank=True)
@@ -52,6 +54,12 @@ class Operation(models.Model):
     """How often the present step was tried."""
     deadline = models.DateTimeField()
     """When the present step is given up."""
+    give_up_at = models.DateTimeField(null=True, blank=True)
+    """When all of it is given up; what it then has to put right has time of its own."""
+    cancel_asked_at = models.DateTimeField(null=True, blank=True)
+    """When somebody wished it to end without its result."""
+    cancel_sentence = models.CharField(max_length=500, blank=True)
+    """Who wished that, and why."""
     not_before = models.DateTimeField()
     """When it wants to go on."""
     lease_until = models.DateTimeField(null=True, blank=True)

@@ -14,9 +14,12 @@ from controlplane.operations.models import UNFINISHED, Operation
 TITLES = {
     "deploy": "Start {job}",
     "stop": "Stop {job} with a savepoint",
+    "drain": "Drain and stop {job}",
     "cancel": "Cancel {job}",
     "savepoint": "Savepoint of {job}",
     "upgrade": "Upgrade {job}",
+    "rollback": "Roll {job} back",
+    "rescale": "Rescale {job}",
     "start_replay": "Replay of {job}",
     "abandon_replay": "Abandon replay of {job}",
     "verify": "Verify a savepoint of {job}",

@@ -22,6 +22,7 @@ from controlplane.backends.errors import EngineAway, EngineError
 from controlplane.backends.registry import client_for
 from controlplane.operations import lifecycle
 from controlplane.operations.contract import (
+    Cancelled,
     Context,
     Done,
     Kind,
@@ -80,7 +81,7 @@ def stumble(operation_id: uuid.UUID, fault: Exception, now: datetime) -> None:
     if now >= operation.deadline:
         lifecycle.fail(operation, sentence, now)
     else:
-        lifecycle.postpone(operation, sentence[:500], now + FAULT_DELAY)
+        lifecycle.postpone(operation, Wait(sentence, retry=True), now + FAULT_DELAY, now)
     lifecycle.release(operation)
 
 
@@ -91,13 +92,14 @@ def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> 
         lifecycle.renew(operation, clock(), kind.step(operation.step).lease_s)
         context = Context(operation, client_for(operation.job.cluster), clock())
         probe("act")
-        outcome = _act(kind, context)
+        outcome = _given_up(kind, context) or _act(kind, context)
         probe("acted")
         context = replace(context, now=clock())
         if isinstance(outcome, Wait):
             pause_s = outcome.seconds * (1 if operation.attempt < QUICK_LOOKS else SLOWER)
             until = context.now + timedelta(seconds=pause_s)
-            lifecycle.postpone(operation, outcome.text, until, outcome.found)
+            with transaction.atomic():
+                lifecycle.postpone(operation, outcome, until, context.now)
             return pause_s
         with transaction.atomic():
             ended = _record(kind, context, outcome)
@@ -108,6 +110,18 @@ def _turn(operation: Operation, clock: Callable[[], datetime], probe: Probe) -> 
     return 0.0
 
 
+def _given_up(kind: Kind, context: Context) -> StepFailed | None:
+    """Why it is not to go on: somebody cancelled it, or all of it took too long."""
+    operation = context.operation
+    if kind.is_recovering(operation):
+        return None
+    if operation.cancel_asked_at and kind.may_cancel(operation):
+        return Cancelled(operation.cancel_sentence)
+    if operation.give_up_at and context.now >= operation.give_up_at:
+        return TimedOut(f"gave up after {kind.timeout_s / 60:g} min: {operation.text}")
+    return None
+
+
 def _act(kind: Kind, context: Context) -> Outcome | StepFailed:
     """Do the step's asking; what goes wrong becomes a value."""
     operation = context.operation
@@ -116,7 +130,7 @@ def _act(kind: Kind, context: Context) -> Outcome | StepFailed:
         outcome = step.act(context)
     except EngineAway as error:
         delay = AWAY_DELAYS_S[min(operation.attempt, len(AWAY_DELAYS_S) - 1)]
-        outcome = Wait(f"{error.message}; asking again", delay)
+        outcome = Wait(f"{error.message}; asking again", delay, retry=True)
     except EngineError as error:
         return StepFailed(error.message)
     except StepFailed as failed:
@@ -133,13 +147,12 @@ def _record(kind: Kind, context: Context, outcome: Done | StepFailed) -> bool:
     operation = context.operation
     lifecycle.keep(operation, outcome.found)
     kind.step(operation.step).record(context)
-    following = kind.after(operation.step)
+    following = kind.after(operation)
     if following:
         lifecycle.enter(operation, kind.step(following), context.now)
         return False
     if operation.error:  # these were the steps of recovery
-        kind.fail(context, StepFailed(operation.error))
-        lifecycle.fail(operation, operation.error, context.now)
+        _end(kind, context, StepFailed(operation.error))
     else:
         lifecycle.succeed(operation, operation.result.get("text", "done"), context.now)
     return True
@@ -149,9 +162,17 @@ def _record_failure(kind: Kind, context: Context, failure: StepFailed) -> bool:
     operation = context.operation
     if kind.is_recovering(operation):
         failure = StepFailed(f"{operation.error}; and then {failure}")
-    elif kind.must_recover(operation):
+    elif kind.must_recover(operation, failure):
+        lifecycle.keep(operation, {"cancelled": isinstance(failure, Cancelled)})
         lifecycle.recover(operation, kind, str(failure), context.now)
         return False
-    kind.fail(context, failure)
-    lifecycle.fail(operation, str(failure), context.now)
+    _end(kind, context, failure)
     return True
+
+
+def _end(kind: Kind, context: Context, failure: StepFailed) -> None:
+    """Write what the failure means; what was cancelled has not failed."""
+    operation = context.operation
+    cancelled = isinstance(failure, Cancelled) or bool(operation.result.get("cancelled"))
+    kind.fail(context, failure)
+    lifecycle.fail(operation, str(failure), context.now, cancelled=cancelled)

@@ -50,7 +50,7 @@ def start_operation(
         kind.check(job, asked)
         scope = kind.scope(job, asked)
         _make_room(kind, scope, actor, at)
-        operation = _create(kind, job, actor, asked, key, scope, at)
+        operation = _create(kind, job, actor, asked, key, scope, reason, at)
         kind.begin(operation, at)
         operation.save()
         lifecycle.tell(operation)
@@ -101,6 +101,7 @@ def _create(
     params: dict[str, Any],
     key: str,
     scope: str,
+    reason: str,
     now: datetime,
 ) -> Operation:
     first = kind.steps[0]
@@ -112,7 +113,9 @@ def _create(
                 job=job,
                 actor=actor,
                 idempotency_key=key,
+                reason=reason[:500],
                 params=params,
+                give_up_at=now + timedelta(seconds=kind.timeout_s),
                 step=first.name,
                 text=first.text,
                 deadline=now + timedelta(seconds=first.timeout_s),

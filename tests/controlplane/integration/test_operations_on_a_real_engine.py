@@ -95,6 +95,15 @@ def test_the_life_of_a_job(flights, alice, tmp_path):
     new = flights.runs.filter(purpose="live").first()
     assert (new.version, new.restored_from.origin) == (version_2, "upgrade")
 
+    # It runs on at another parallelism, and goes back to version 1 from its last checkpoint.
+    succeed(actions.rescale(flights, alice, 1))
+    assert engine.job(new.engine_job_id).tasks_total < 2 * len(new.plan["nodes"])
+    version_1 = flights.versions.get(number=1)
+    back = succeed(actions.upgrade(flights, alice, version_1, mode="last_state"))
+    assert back.result["fit"].startswith("compared with")
+    assert "/chk-" in flights.runs.filter(purpose="live").first().restored_path
+    succeed(actions.rescale(flights, alice, 2))
+
     # It stops with a savepoint, and starts again from it at another parallelism.
     stopped = succeed(actions.stop(flights, alice))
     actions.change_settings(flights, alice, {"parallelism": 1})

@@ -11,22 +11,17 @@ from copy import deepcopy
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from controlplane.jobs import actions as jobs
 from controlplane.jobs.models import Run
 from controlplane.operations import runner, tasks
+from controlplane.operations.kinds import kinds
+from controlplane.operations.kinds.upgrade import Upgrade
 from controlplane.operations.models import Operation
-from controlplane.operations.start import start_operation
-from controlplane.replay.actions import abandon_replay, start_replay
 from controlplane.replay.models import Replay
-from controlplane.snapshots.actions import (
-    detach_savepoint,
-    import_savepoint,
-    mark_savepoint,
-    request_savepoint,
-    verify_savepoint,
-)
 from controlplane.snapshots.models import ENDED, Savepoint
+from operation_cases import CASES
 
 LEASE_OVER_S = 61
 
@@ -71,53 +66,20 @@ def picture(engine) -> dict[str, object]:
     }
 
 
-KINDS = [
-    *("deploy", "stop", "cancel", "savepoint", "upgrade", "start_replay", "abandon_replay"),
-    *("verify", "dispose", "import"),
-]
-GOES_BACK = "upgrade that goes back"
+@pytest.fixture
+def case(name):
+    return CASES[name]
 
 
 @pytest.fixture
-def begin(kind, flights, alice, engine, drive):
-    """What starts an operation of that kind; all that it needs is there."""
-    if kind == "deploy":
-        return lambda: jobs.deploy(flights, alice)
-    drive(jobs.deploy(flights, alice))
-    if kind in {"upgrade", GOES_BACK}:
-        engine.refuses_artifact = ("v2", "no uid") if kind == GOES_BACK else ("", "")
-        version = jobs.add_version(flights, alice, "flights_v2.py", b"import engine\n")
-        return lambda: jobs.upgrade(flights, alice, version)
-    if kind in {"start_replay", "abandon_replay"}:
-        drive(request_savepoint(flights, alice))
-        chosen = Savepoint.objects.get(), flights.versions.get(), alice, 1
-        if kind == "start_replay":
-            return lambda: start_replay(*chosen)[1]
-        replay, starting = start_replay(*chosen)
-        drive(starting)
-        return lambda: abandon_replay(replay, alice)
-    if kind in {"verify", "dispose", "import"}:
-        return about_a_savepoint(kind, flights, alice, drive)
-    action = {"stop": jobs.stop, "cancel": jobs.cancel, "savepoint": request_savepoint}[kind]
-    return lambda: action(flights, alice)
-
-
-def about_a_savepoint(kind, flights, alice, drive):
-    """What starts an operation on the older of two savepoints."""
-    for _ in range(2):
-        drive(request_savepoint(flights, alice))
-    old = Savepoint.objects.order_by("pk").first()
-    if kind == "verify":
-        return lambda: verify_savepoint(old, alice)
-    if kind == "dispose":
-        mark_savepoint(old, alice, at_once=True)
-        return lambda: start_operation("dispose", flights, alice, {"savepoint": old.pk})
-    detach_savepoint(old, alice)
-    return lambda: import_savepoint(flights, alice, old.location)
+def begin(case, flights, alice, engine, drive):
+    """What starts the operation; all that it needs is there."""
+    return case.begin(flights, alice, engine, drive)
 
 
 def killed_at(number, begin, engine, drive, clock):
     """The end of an operation that is killed there, and whether it was; then all is undone."""
+    clock.now = timezone.now()
     with transaction.atomic():
         mark, saved = transaction.savepoint(), deepcopy(vars(engine))
         operation = begin()
@@ -130,22 +92,64 @@ def killed_at(number, begin, engine, drive, clock):
     return found
 
 
-@pytest.mark.parametrize("kind", [*KINDS, GOES_BACK])
-def test_a_kill_at_any_point_changes_nothing(kind, begin, engine, drive, clock):
-    wanted, state, error, _ = killed_at(None, begin, engine, drive, clock)
-    assert (state, error) == (("failed", "no uid") if kind == GOES_BACK else ("succeeded", ""))
-    for number in itertools.count():
+def points_of(begin, engine, drive, clock):
+    """Every point that an undisturbed operation passes, in order."""
+    passed = []
+    with transaction.atomic():
+        mark, saved = transaction.savepoint(), deepcopy(vars(engine))
+        drive(begin(), passed.append)
+        transaction.savepoint_rollback(mark)
+        vars(engine).update(saved)
+    return passed
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kill_in_any_step_changes_nothing(name, case, begin, engine, drive, clock):
+    wanted, *end, _ = killed_at(None, begin, engine, drive, clock)
+    assert end == [case.state, case.error]
+    passed = points_of(begin, engine, drive, clock)
+    # Asked and not noted; noted and not committed: at the end of each step. What a worker does at
+    # other points is the same for every kind: one of them is killed everywhere.
+    ends = [number for number, point in enumerate(passed) if point == "recording"]
+    chosen = sorted({*ends, *(number - 1 for number in ends)})
+    for number in range(len(passed)) if name == "stop" else chosen:
         found, *end, hit = killed_at(number, begin, engine, drive, clock)
-        assert (found, *end) == (wanted, state, error), number
-        if not hit:
-            break
-    assert number >= 9  # three steps of at least three points: the kills did happen
+        assert (hit, found, *end) == (True, wanted, case.state, case.error), passed[number]
+    assert len(ends) >= 2
+
+
+def test_every_step_of_every_kind_has_a_case(flights, alice, engine, drive):
+    reached = set()
+    for case in CASES.values():
+        with transaction.atomic():
+            mark, saved = transaction.savepoint(), deepcopy(vars(engine))
+            operation = case.begin(flights, alice, engine, drive)()
+            assert operation.kind == case.kind
+            drive(operation)
+            steps = operation.events.values_list("step", flat=True)
+            reached |= {(case.kind, step) for step in steps} | {(case.kind, "")}
+            transaction.savepoint_rollback(mark)
+            vars(engine).update(saved)
+
+    steps = {(kind.name, step.name) for kind in kinds() for step in (*kind.steps, *kind.recovery)}
+    first = {(kind.name, kind.steps[0].name) for kind in kinds()}
+    missing = sorted((steps - first | {(kind.name, "") for kind in kinds()}) - reached - SAME)
+    assert not missing, f"add cases to tests/operation_cases.py that pass through {missing}"
+
+
+SAME = {
+    (kind.name, step.name)
+    for kind in kinds()
+    if kind.name in {"rollback", "rescale"}
+    for step in Upgrade.recovery
+} | {("rollback", step.name) for step in Upgrade.steps}
+"""Steps that are those of an upgrade, and killed there."""
 
 
 @pytest.mark.parametrize(
     "call", ["upload", "start", "trigger_savepoint", "stop", "cancel", "verify", "dispose"]
 )
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.error])
 def test_a_lost_answer_changes_nothing(begin, call, engine, drive):
     operation = begin()
     engine.drop_answer(call)

@@ -8,9 +8,10 @@ from controlplane.operations.kinds.deploy import Deploy
 from controlplane.operations.kinds.dispose import Dispose
 from controlplane.operations.kinds.import_savepoint import ImportSavepoint
 from controlplane.operations.kinds.replays import AbandonReplay, StartReplay
+from controlplane.operations.kinds.rescale import Rescale
 from controlplane.operations.kinds.savepoint import TakeSavepoint
-from controlplane.operations.kinds.stop import Stop
-from controlplane.operations.kinds.upgrade import Upgrade
+from controlplane.operations.kinds.stop import Drain, Stop
+from controlplane.operations.kinds.upgrade import Rollback, Upgrade
 from controlplane.operations.kinds.verify import Verify
 
 _KINDS: dict[str, Kind] = {
@@ -18,9 +19,12 @@ _KINDS: dict[str, Kind] = {
     for kind in (
         Deploy(),
         Stop(),
+        Drain(),
         Cancel(),
         TakeSavepoint(),
         Upgrade(),
+        Rollback(),
+        Rescale(),
         StartReplay(),
         AbandonReplay(),
         Verify(),
@@ -33,3 +37,8 @@ _KINDS: dict[str, Kind] = {
 def kind_of(name: str) -> Kind:
     """The kind of that name."""
     return _KINDS[name]
+
+
+def kinds() -> tuple[Kind, ...]:
+    """Every kind."""
+    return tuple(_KINDS.values())

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from controlplane.access.errors import Refused, conflict
 from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
+from controlplane.jobs.settings import settings_from
+from controlplane.operations.steps.rows import STATELESS
 from controlplane.snapshots.models import Savepoint
 
 
@@ -46,3 +51,38 @@ def require_usable(job: Job, key: int | None) -> Savepoint | None:
         )
         raise Refused(409, "savepoint", msg, {"savepoint": msg})
     return savepoint
+
+
+def require_mode(job: Job, run: Run, params: Mapping[str, Any]) -> None:
+    """A known mode, and consent where the state is left behind. Raises Refused."""
+    mode = params.get("mode", "savepoint")
+    if mode != STATELESS:
+        return
+    if settings_from(job.settings).require_state:
+        msg = (
+            f"job {job.name} requires state, so it never starts empty: "
+            "choose another mode, or turn the setting off"
+        )
+        raise Refused(409, "require_state", msg, {"mode": msg})
+    if not params.get("consent"):
+        msg = f"{lost_without_state(run)}; confirm that, or choose another mode"
+        raise Refused(409, "consent", msg, {"consent": msg})
+
+
+def lost_without_state(run: Run) -> str:
+    """What a start without state leaves behind, in one sentence."""
+    return (
+        f"starting {run.job.name} without its state loses what every operator of run {run.pk} "
+        f"has gathered since {run.started_at:%d %b %H:%M} UTC or before, and reads the input from "
+        "its beginning again"
+    )
+
+
+def require_difference(job: Job, run: Run, version: JobVersion, params: Mapping[str, Any]) -> None:
+    """Refuse an upgrade to what runs already: the version, its settings, its state."""
+    asked = params.get("parallelism") or settings_from(job.settings).parallelism
+    same = run.version_id == version.pk and asked == run.parallelism
+    settled = not run.settings or settings_from(run.settings) == settings_from(job.settings)
+    if same and settled and not params.get("savepoint") and params.get("mode") != STATELESS:
+        msg = f"job {job.name} runs version {version.number} already; choose another"
+        raise Refused(409, "same_version", msg, {"version": msg})

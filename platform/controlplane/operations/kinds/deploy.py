@@ -1,6 +1,6 @@
-"""Deploy: start a version of a job that does not run, from nothing or from a savepoint.
+"""Deploy: start a version of a job that does not run, from nothing or from a snapshot.
 
-    upload → start → confirm
+    upload → start → confirm                  when it is cancelled: withdraw → gone
 
 Guarantee   The engine starts at most one job for it. One that is up late, after the operation gave
             up waiting, is the job's run all the same.
@@ -19,25 +19,55 @@ from controlplane.jobs.settings import settings_from
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
 from controlplane.moments import epoch_ms
-from controlplane.operations.contract import Context, Kind, Step, StepFailed, Superseded, TimedOut
+from controlplane.operations.contract import (
+    Cancelled,
+    Context,
+    Kind,
+    Step,
+    StepFailed,
+    Superseded,
+    TimedOut,
+)
 from controlplane.operations.kinds import checks
 from controlplane.operations.models import Operation
-from controlplane.operations.steps import starting
-from controlplane.operations.steps.rows import conclude, restored_of, run_of, version_of
+from controlplane.operations.steps import ending, starting
+from controlplane.operations.steps.rows import (
+    Source,
+    conclude,
+    run_of,
+    source_of,
+    version_of,
+)
 
 
 def create_run(context: Context) -> None:
     """The run exists before the engine is asked to start it."""
     operation = context.operation
+    asked, version = operation.params.get("parallelism"), version_of(operation)
+    source = source_of(operation)
     run = runs.create_run(
         context.job,
-        version_of(operation),
+        version,
         context.derived_id("run"),
         context.now,
-        parallelism=settings_from(context.job.settings).parallelism,
-        restored_from=restored_of(operation),
+        parallelism=asked or settings_from(context.job.settings).parallelism,
+        restored_from=source.savepoint,
+        restored_path=source.path,
+        dropped=list(operation.params.get("drop", ())),
+        reason=decision_of(operation, source),
+        started_by=operation.actor,
     )
     adopt(operation, run)
+
+
+def decision_of(operation: Operation, source: Source) -> str:
+    """Why the run is started and from what, in one sentence that is kept with it."""
+    if decided := operation.params.get("decision"):
+        return str(decided)
+    who = operation.actor or "the platform"
+    why = f": {operation.reason}" if operation.reason else ""
+    action = operation.kind.replace("_", " ")
+    return f"started from {source}, for the {action} that {who} asked for{why}"[:500]
 
 
 def adopt(operation: Operation, run: Run) -> None:
@@ -51,7 +81,7 @@ def record_up(context: Context) -> None:
     """Say what came out."""
     starting.record_up(context)
     run = run_of(context.operation)
-    source = f"from savepoint {run.restored_from_id}" if run.restored_from_id else "from nothing"
+    source = f"from {Source(run.restored_from, run.restored_path)}"
     text = f"{context.job.name} version {run.version.number} runs, started {source}"
     conclude(context, text, f"/jobs/{context.job.name}/")
     publish_on_commit(
@@ -84,14 +114,19 @@ class Deploy(Kind):
             timeout_s=120.0,
         ),
     )
+    recovery = (
+        Step("withdraw", "takes the job back", ending.cancel),
+        Step("gone", "waits for it to be gone", ending.await_end, ending.record_end),
+    )
 
     def check(self, job: Job, params: Mapping[str, Any]) -> None:
         """One run at a time, and no empty start of a job that requires state."""
         checks.require_no_live_run(job)
         checks.require_version(job, params["version"])
         savepoint = checks.require_usable(job, params.get("savepoint"))
+        empty = savepoint is None and not params.get("snapshot")
         has_run = job.runs.filter(purpose=Run.Purpose.LIVE).exists()
-        if savepoint is None and has_run and settings_from(job.settings).require_state:
+        if empty and has_run and settings_from(job.settings).require_state:
             msg = (
                 f"job {job.name} requires state, so it never starts empty: "
                 "choose a savepoint, or turn the setting off"
@@ -102,14 +137,20 @@ class Deploy(Kind):
         """Note that the job is wanted."""
         runs.want(operation.job, Job.Desired.RUNNING)
 
+    def must_recover(self, operation: Operation, failure: StepFailed) -> bool:
+        """What was asked for and is not wanted any more is taken back."""
+        return isinstance(failure, Cancelled) and "run" in operation.result
+
     def fail(self, context: Context, failure: StepFailed) -> None:
         """A run that cannot come up has failed, and the job is not wanted any more.
 
         One that is only late may still come up, and one that another operation ends is its matter.
+        What the reconciler started stays wanted: it tries again, later.
         """
         if "run" in context.result:
             if isinstance(failure, TimedOut | Superseded):
                 return
             run = run_of(context.operation)
             runs.observe(run, RunState.FAILED, context.now, failure=str(failure))
-        runs.want(context.job, Job.Desired.STOPPED)
+        if not context.params.get("upkeep") or isinstance(failure, Cancelled):
+            runs.want(context.job, Job.Desired.STOPPED)

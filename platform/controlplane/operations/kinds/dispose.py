@@ -86,6 +86,7 @@ class Dispose(Kind):
     """Delete a savepoint."""
 
     name = "dispose"
+    settled = frozenset({"delete", "gone"})
     steps = (
         Step("delete", "asks the engine to delete the files", delete),
         Step("gone", "waits for the files to be gone", await_gone, record_gone, 600.0),

@@ -1,6 +1,6 @@
 """Savepoint: take one of a running job and put it in the catalogue.
 
-    trigger → savepoint → manifest
+    ready → trigger → savepoint → manifest
 
 Guarantee   The catalogue's row exists from the start and ends complete or failed; the savepoint is
             found even when the engine has forgotten that it was asked for one.
@@ -44,6 +44,9 @@ def record_taken(context: Context) -> None:
     conclude(context, text, f"/jobs/{context.job.name}/savepoints/")
 
 
+READY = Step("ready", "waits for every task to run", snapshotting.ready)
+"""Apart from the trigger, because it can be cancelled without a trace."""
+
 TAKE = (
     Step(
         "savepoint",
@@ -59,7 +62,11 @@ class TakeSavepoint(Kind):
     """Take a savepoint."""
 
     name = "savepoint"
-    steps = (Step("trigger", "asks the engine for a savepoint", snapshotting.trigger), *TAKE)
+    steps = (
+        READY,
+        Step("trigger", "asks the engine for a savepoint", snapshotting.trigger),
+        *TAKE,
+    )
 
     def check(self, job: Job, params: Mapping[str, Any]) -> None:
         """Only a running job has state to save."""

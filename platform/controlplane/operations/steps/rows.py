@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -11,6 +12,27 @@ from controlplane.operations.contract import Context
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Savepoint
+
+STATELESS = "stateless"
+"""The mode of an upgrade that leaves all state behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a run starts from: a savepoint of the catalogue, another snapshot, or nothing."""
+
+    savepoint: Savepoint | None = None
+    path: str = ""
+
+    @classmethod
+    def of(cls, savepoint: Savepoint) -> Source:
+        """A savepoint of the catalogue."""
+        return cls(savepoint, savepoint.location)
+
+    def __str__(self) -> str:
+        if self.savepoint:
+            return f"savepoint {self.savepoint.pk}"
+        return f"checkpoint {self.path.rstrip('/').rpartition('/')[2]}" if self.path else "nothing"
 
 
 def version_of(operation: Operation) -> JobVersion:
@@ -33,10 +55,22 @@ def savepoint_of(operation: Operation) -> Savepoint:
     return Savepoint.objects.get(pk=operation.result["savepoint"])
 
 
-def restored_of(operation: Operation) -> Savepoint | None:
-    """The savepoint that its run starts from."""
-    chosen = operation.params.get("savepoint") or operation.result.get("savepoint")
-    return Savepoint.objects.get(pk=chosen) if chosen else None
+def source_of(operation: Operation) -> Source:
+    """What the run that it was asked for starts from."""
+    if chosen := operation.params.get("savepoint"):
+        return Source.of(Savepoint.objects.get(pk=chosen))
+    if operation.params.get("mode") == STATELESS:
+        return Source()
+    if path := operation.params.get("snapshot"):
+        return Source(path=path)
+    return left_behind_by(operation)
+
+
+def left_behind_by(operation: Operation) -> Source:
+    """What the run that it ended left: the savepoint it stopped with, or its last checkpoint."""
+    if taken := operation.result.get("savepoint"):
+        return Source.of(Savepoint.objects.get(pk=taken))
+    return Source(path=operation.result.get("snapshot", ""))
 
 
 def replay_of(operation: Operation) -> Replay:

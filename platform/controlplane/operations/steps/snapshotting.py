@@ -1,4 +1,6 @@
-"""Steps that take a savepoint: ask for it, see it complete, read its manifest."""
+"""Steps that take a savepoint: wait for the tasks, ask for it, see it complete, read its manifest;
+and one that finds the last checkpoint where none is taken.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,23 @@ from typing import Any
 
 from controlplane.backends.contract import SavepointSummary
 from controlplane.backends.errors import UnknownJob, UnknownTrigger
+from controlplane.jobs.models import Run
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_of
 from controlplane.operations.steps.starting import waiting_text
 from controlplane.snapshots import lifecycle as savepoints
+from controlplane.snapshots.models import Checkpoint
 
 MOST_TRIES = 3
 RETRY_S = 2.0
+
+
+def ready(context: Context) -> Outcome:
+    """Wait until every task runs; a job that has ended is the next step's matter."""
+    job = context.engine.job(old_run_of(context.operation).engine_job_id)
+    if job.has_ended or job.is_up:
+        return Done()
+    return Wait(f"{waiting_text(job)}; a savepoint needs all of them")
 
 
 def trigger(context: Context) -> Outcome:
@@ -40,7 +52,7 @@ def trigger_stop(context: Context) -> Outcome:
         return _already_stopped(context, job.state)
     if not job.is_up:
         return Wait(f"{waiting_text(job)}; stopping with a savepoint needs all of them")
-    drain = bool(context.params.get("drain"))
+    drain = bool(context.result.get("drains"))
     context.engine.stop(run.engine_job_id, folder_of(context), _trigger_id(context), drain=drain)
     return Done()
 
@@ -67,13 +79,30 @@ def await_savepoint(context: Context) -> Outcome:
     return Done({"location": status.location})
 
 
+def newest(context: Context) -> Outcome:
+    """Find the last checkpoint of the run that was ended; the empty path when it has none."""
+    run = old_run_of(context.operation)
+    try:
+        found = context.engine.newest_snapshot(run.engine_job_id)
+    except UnknownJob:
+        found = ""
+    return Done({"snapshot": found or mirrored(run) or run.restored_path})
+
+
+def mirrored(run: Run) -> str:
+    """Its last completed checkpoint, as the collector saw it; empty when there is none."""
+    done = run.checkpoints.filter(status=Checkpoint.Status.COMPLETED).exclude(external_path="")
+    newest_one = done.order_by("-engine_checkpoint_id").first()
+    return newest_one.external_path if newest_one else ""
+
+
 def _after_failure(context: Context, failure: str) -> Outcome:
     """A job that restarts fails the savepoint that is on its way: ask again, a few times."""
     sentence = f"the savepoint of {context.job.name} failed: {failure}"
     tries = context.result.get("tries", 0) + 1
     if tries >= MOST_TRIES:
         raise StepFailed(sentence)
-    return Wait(f"{sentence}; asks again", RETRY_S, {"tries": tries})
+    return Wait(f"{sentence}; asks again", RETRY_S, {"tries": tries}, retry=True)
 
 
 def _after_forgetting(context: Context) -> Outcome:
@@ -82,7 +111,8 @@ def _after_forgetting(context: Context) -> Outcome:
         return Done({"location": found})
     ask = trigger_stop if context.result.get("stops") else trigger
     outcome = ask(context)
-    return outcome if isinstance(outcome, Wait) else Wait("asked the engine again", 1.0)
+    again = "the engine forgot what it was asked for and was asked again"
+    return outcome if isinstance(outcome, Wait) else Wait(again, 1.0, retry=True)
 
 
 def _find(context: Context) -> str:

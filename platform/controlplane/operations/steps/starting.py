@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from controlplane.backends.contract import SETTING_SHADOW, EngineJob, Start
+from controlplane.backends.contract import (
+    RETAIN,
+    SETTING_RETENTION,
+    SETTING_SHADOW,
+    EngineJob,
+    Start,
+)
 from controlplane.backends.errors import UnknownJob
+from controlplane.backends.models import Cluster
 from controlplane.jobs import lifecycle as runs
 from controlplane.jobs.artifacts import is_whole
 from controlplane.jobs.models import JobVersion, Run
@@ -45,14 +52,15 @@ def start(context: Context) -> Outcome:
 
 def request_of(run: Run, artifact_id: str) -> Start:
     """What the engine is asked to start for `run`."""
-    settings = settings_from(run.job.settings)
+    settings = settings_from(run.settings or run.job.settings)
     return Start(
         artifact_id=artifact_id,
         engine_job_id=run.engine_job_id,
         parallelism=run.parallelism,
         arguments=settings.arguments,
-        settings=settings.for_engine(run_name(run)) | _sinks(run),
+        settings=settings.for_engine(run_name(run)) | _sinks(run) | _retention(run),
         savepoint_path=run.restored_path,
+        allow_non_restored=frozenset(run.dropped),
     )
 
 
@@ -66,6 +74,13 @@ def run_name(run: Run) -> str:
 def _sinks(run: Run) -> dict[str, str]:
     if run.purpose == Run.Purpose.REPLAY:
         return {SETTING_SHADOW: Replay.objects.get(run=run).name}
+    return {}
+
+
+def _retention(run: Run) -> dict[str, str]:
+    """A Flink cluster deletes the checkpoints of a cancelled job at once, ours after a week."""
+    if run.cluster.kind == Cluster.Kind.FLINK:
+        return {SETTING_RETENTION: RETAIN}
     return {}
 
 

@@ -1,0 +1,188 @@
+"""Operations of every kind, each way through their steps: what begins one and how it ends.
+
+Whoever adds a kind, or a step, adds a case: `test_kills.py` says what is missing, and kills the
+worker at every point of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from django.utils import timezone
+
+from controlplane.jobs import actions as jobs
+from controlplane.operations import runner
+from controlplane.operations.actions import cancel_operation
+from controlplane.operations.models import Operation
+from controlplane.operations.start import start_operation
+from controlplane.replay.actions import abandon_replay, start_replay
+from controlplane.snapshots.actions import (
+    detach_savepoint,
+    import_savepoint,
+    mark_savepoint,
+    request_savepoint,
+    verify_savepoint,
+)
+from controlplane.snapshots.models import Checkpoint, Savepoint
+
+
+@dataclass(frozen=True)
+class Case:
+    """What begins an operation of a kind, and how it ends when nobody disturbs it."""
+
+    kind: str
+    begin: Callable[..., Callable[[], Operation]]
+    state: str = "succeeded"
+    error: str = ""
+
+
+def up(job, drive, alice, engine):
+    """The job runs, and its engine has completed a checkpoint."""
+    drive(jobs.deploy(job, alice))
+    return job
+
+
+def second_version(job, alice):
+    return jobs.add_version(job, alice, "flights_v2.py", b"import engine\n")
+
+
+def deploy(job, alice, engine, drive):
+    return lambda: jobs.deploy(job, alice)
+
+
+def deploy_cancelled(job, alice, engine, drive):
+    engine.slots = 0  # it waits for them, for ever
+
+    def begin():
+        operation = jobs.deploy(job, alice)
+        for _ in range(2):
+            runner.advance(operation.pk, timezone.now)
+        cancel_operation(operation, alice)
+        return operation
+
+    return begin
+
+
+def a_stop(action):
+    def case(job, alice, engine, drive):
+        return lambda: action(up(job, drive, alice, engine), alice)
+
+    return case
+
+
+def an_upgrade(mode, *, comes_up=True):
+    def case(job, alice, engine, drive):
+        up(job, drive, alice, engine)
+        engine.refuses_artifact = ("", "") if comes_up else ("v2", "no uid")
+        version = second_version(job, alice)
+        consent = mode == "stateless"
+        return lambda: jobs.upgrade(job, alice, version, mode=mode, consent=consent)
+
+    return case
+
+
+def a_rollback(job, alice, engine, drive):
+    up(job, drive, alice, engine)
+    checkpointed(job)
+    drive(jobs.upgrade(job, alice, second_version(job, alice)))
+    return lambda: jobs.rollback(job, alice)
+
+
+def checkpointed(job):
+    """Its run has completed a checkpoint, as the collector would have written it down."""
+    Checkpoint.objects.create(
+        run=job.runs.first(),
+        engine_checkpoint_id=1,
+        status="completed",
+        trigger_at=timezone.now() + timedelta(minutes=1),
+    )
+
+
+def a_rescale(*, in_place, comes_up=True):
+    def case(job, alice, engine, drive):
+        up(job, drive, alice, engine)
+        engine.rescales = in_place
+        engine.refuses_restore = "" if comes_up else "key groups do not fit"
+        engine.compares = comes_up
+        return lambda: jobs.rescale(job, alice, 2)
+
+    return case
+
+
+def replay_of(job, alice, drive, engine):
+    up(job, drive, alice, engine)
+    drive(request_savepoint(job, alice))
+    return start_replay(Savepoint.objects.get(), job.versions.get(), alice, 1)
+
+
+def a_replay(job, alice, engine, drive):
+    return lambda: replay_of(job, alice, drive, engine)[1]
+
+
+def a_replay_that_fails(job, alice, engine, drive):
+    engine.refuses_restore = "no uid"
+    return lambda: replay_of(job, alice, drive, engine)[1]
+
+
+def an_abandoned_replay(job, alice, engine, drive):
+    replay, starting = replay_of(job, alice, drive, engine)
+    drive(starting)
+    return lambda: abandon_replay(replay, alice)
+
+
+def about_a_savepoint(action):
+    """An operation on the older of two savepoints."""
+
+    def case(job, alice, engine, drive):
+        up(job, drive, alice, engine)
+        for _ in range(2):
+            drive(request_savepoint(job, alice))
+        old = Savepoint.objects.order_by("pk").first()
+        return action(job, old, alice)
+
+    return case
+
+
+def verifying(job, old, alice):
+    return lambda: verify_savepoint(old, alice)
+
+
+def deleting(job, old, alice):
+    mark_savepoint(old, alice, at_once=True)
+    return lambda: start_operation("dispose", job, alice, {"savepoint": old.pk})
+
+
+def importing(job, old, alice):
+    detach_savepoint(old, alice)
+    return lambda: import_savepoint(job, alice, old.location)
+
+
+CASES = {
+    "deploy": Case("deploy", deploy),
+    "deploy cancelled": Case("deploy", deploy_cancelled, "cancelled", "cancelled by alice"),
+    "stop": Case("stop", a_stop(jobs.stop)),
+    "drain": Case("drain", a_stop(partial(jobs.stop, drain=True))),
+    "cancel": Case("cancel", a_stop(jobs.cancel)),
+    "savepoint": Case("savepoint", a_stop(request_savepoint)),
+    "upgrade": Case("upgrade", an_upgrade("savepoint")),
+    "upgrade goes back": Case(
+        "upgrade", an_upgrade("savepoint", comes_up=False), "failed", "no uid"
+    ),
+    "last state": Case("upgrade", an_upgrade("last_state")),
+    "last state goes back": Case(
+        "upgrade", an_upgrade("last_state", comes_up=False), "failed", "no uid"
+    ),
+    "stateless": Case("upgrade", an_upgrade("stateless")),
+    "rollback": Case("rollback", a_rollback),
+    "rescale": Case("rescale", a_rescale(in_place=True)),
+    "rescale by restart": Case("rescale", a_rescale(in_place=False)),
+    "start_replay": Case("start_replay", a_replay),
+    "start_replay fails": Case("start_replay", a_replay_that_fails, "failed", "no uid"),
+    "abandon_replay": Case("abandon_replay", an_abandoned_replay),
+    "verify": Case("verify", about_a_savepoint(verifying)),
+    "dispose": Case("dispose", about_a_savepoint(deleting)),
+    "import": Case("import", about_a_savepoint(importing)),
+}
