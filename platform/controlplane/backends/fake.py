@@ -41,6 +41,9 @@ from controlplane.backends.errors import (
 from controlplane.backends.fake_parts import FakeJob, FakeRescale, FakeTrigger, plan_at
 from controlplane.backends.fake_snapshots import CONTENTS, FakeSnapshots
 
+PLAN = plan_at(1)
+"""Of every job at parallelism 1."""
+
 
 @dataclass
 class FakeEngine(FakeSnapshots):
