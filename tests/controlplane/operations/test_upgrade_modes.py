@@ -77,7 +77,7 @@ def test_a_chosen_savepoint_that_is_gone_is_found_before_anything_stops(
     chosen = Savepoint.objects.get()
     operation = drive(actions.upgrade(running, alice, version_2, savepoint=chosen))
 
-    assert "is no savepoint" in operation.error
+    assert "snapshot is not there" in operation.error
     assert running.runs.get().state == RunState.RUNNING
 
 
