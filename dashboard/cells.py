@@ -54,6 +54,11 @@ def whole(value: float | None) -> SafeString:
     )
 
 
+def plain(value: float | None) -> SafeString:
+    """A number of no known unit, with four significant digits."""
+    return MISSING if value is None else format_html('<span class="n">{}</span>', f"{value:.4g}")
+
+
 def _time(ms: float | None, shape: str, text: str) -> SafeString:
     if ms is None:
         return MISSING
@@ -202,6 +207,7 @@ def text(value: object) -> SafeString:
 CELLS: dict[str, Callable[[Any], SafeString]] = {
     **{kind: partial(number, kind) for kind in fmt.FORMATS},
     "whole": whole,
+    "plain": plain,
     "time": stamp,
     "second": second,
     "ago": ago,

@@ -14,6 +14,7 @@ PAGES = (
     "/jobs/flights/savepoints/",
     "/jobs/flights/exceptions/",
     "/jobs/flights/batches/",
+    "/jobs/flights/metrics/",
     "/jobs/flights/versions/",
     "/jobs/flights/replays/",
     "/replays/",

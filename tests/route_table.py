@@ -97,6 +97,9 @@ ROUTES: dict[str, Rule] = {
     "GET /jobs/<str:name>/batches/": viewer(),
     "GET /jobs/<str:name>/batches/series.json": viewer(),
     "GET /jobs/<name>/batches.<shape>": viewer(),
+    "GET /jobs/<str:name>/metrics/": viewer(),
+    "GET /jobs/<str:name>/metrics/series.json": viewer(),
+    "GET /jobs/<name>/metrics.<shape>": viewer(),
     "GET /jobs/<str:name>/op/<str:vertex>/": viewer(),
     "GET /jobs/<str:name>/op/<str:vertex>/subtasks.json": viewer(),
     # versions

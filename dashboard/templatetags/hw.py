@@ -16,7 +16,7 @@ from typing import Any
 from django import template
 from django.http import HttpRequest
 from django.template.context import RequestContext
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from controlplane.jobs.shell import Shell, shell
@@ -225,9 +225,25 @@ def count_bars(counts: Sequence[float], tone: str = "crit") -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def with_query(context: RequestContext, **changed: str) -> str:
+def with_query(context: RequestContext, **changed: str) -> SafeString:
     """The page's query with some of its parts changed."""
     query = context["request"].GET.copy()
     for name, value in changed.items():
         query[name] = value
-    return str(query.urlencode())
+    return escape(query.urlencode())
+
+
+@register.simple_tag(takes_context=True)
+def without_query(
+    context: RequestContext, name: str, value: str, values: Sequence[str]
+) -> SafeString:
+    """The page's query with these values of a name, but for one."""
+    query = context["request"].GET.copy()
+    query.setlist(name, [one for one in values if one != value])
+    return escape(query.urlencode())
+
+
+@register.filter
+def to(count: int) -> range:
+    """The whole numbers from 0 up to that one, without it."""
+    return range(count)

@@ -198,6 +198,14 @@ def subtask_metrics(
     return Call("GET", path, metric_figures, {"get": ",".join(names)})
 
 
+def metric_names(job_id: str, vertex_id: str | None = None) -> Call[list[str]]:
+    """What can be asked of a job, or of each subtask of one of its vertices."""
+    path = _job(job_id, "metrics")
+    if vertex_id is not None:
+        path = _vertex(job_id, vertex_id, "subtasks/metrics")
+    return Call("GET", path, lambda body: [str(metric["id"]) for metric in body])
+
+
 def watermarks(job_id: str, vertex_id: str) -> Call[dict[int, int]]:
     """Input watermark by subtask in Flink's unit: epoch ms, inclusive; see `engine_watermark`."""
     return Call("GET", _vertex(job_id, vertex_id, "watermarks"), _watermarks)

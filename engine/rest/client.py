@@ -115,6 +115,7 @@ class Methods:
     subtasks = Method(calls.subtasks)
     vertex_metrics = Method(calls.vertex_metrics)
     subtask_metrics = Method(calls.subtask_metrics)
+    metric_names = Method(calls.metric_names)
     watermarks = Method(calls.watermarks)
     backpressure = Method(calls.backpressure)
     checkpoints = Method(calls.checkpoints)

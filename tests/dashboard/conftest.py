@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.test import Client
 
+from controlplane.backends import asked
 from controlplane.jobs import actions
 from controlplane.jobs.models import Run
 from controlplane.metrics.store import series_store
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
+from engine.rest.model.requests import Program, RunRequest
+from engine.testing.fake_service import FakeService
+from loopback_engine import served
 from people import JOB_FILE, alice, bob, engine, lab, mallory, team
 
 __all__ = ["alice", "bob", "engine", "lab", "mallory", "team"]
@@ -124,3 +130,24 @@ def as_(db):
         return client
 
     return signed_in
+
+
+@pytest.fixture(scope="session")
+def engine_of_the_job(tmp_path_factory):
+    """An engine that runs the job, behind an address."""
+    service = FakeService()
+    path: Path = tmp_path_factory.mktemp("jobs") / "flights.py"
+    path.write_text("")
+    artifact = asyncio.run(service.upload_artifact("flights.py", path))
+    asyncio.run(service.run(RunRequest(Program(artifact.id, parallelism=2), job_id="a" * 32)))
+    with served(service) as url:
+        yield url
+    asked.forget()
+
+
+@pytest.fixture
+def running(run, engine_of_the_job, store):
+    """The job's run, on that engine."""
+    asked.forget()
+    type(run.cluster).objects.update(url=engine_of_the_job)
+    return run

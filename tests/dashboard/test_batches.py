@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,33 +13,9 @@ from controlplane.backends.streaming import SourceBatches
 from controlplane.jobs.keeping_up import Busiest, growth_ms, verdict
 from controlplane.jobs.models import Run
 from dashboard.views.batches import PageWords
-from engine.rest.model.requests import Program, RunRequest
-from engine.testing.fake_service import FakeService
-from loopback_engine import served
 
 PAGE = "/jobs/flights/batches/"
 BUSIEST = Busiest("daily", 99.4)
-
-
-@pytest.fixture(scope="module")
-def engine_of_the_job(tmp_path_factory):
-    """An engine that runs the job, behind an address."""
-    service = FakeService()
-    path: Path = tmp_path_factory.mktemp("jobs") / "flights.py"
-    path.write_text("")
-    artifact = asyncio.run(service.upload_artifact("flights.py", path))
-    asyncio.run(service.run(RunRequest(Program(artifact.id), job_id="a" * 32)))
-    with served(service) as url:
-        yield url
-    asked.forget()
-
-
-@pytest.fixture
-def running(run, engine_of_the_job, store):
-    """The job's run, on that engine."""
-    asked.forget()
-    type(run.cluster).objects.update(url=engine_of_the_job)
-    return run
 
 
 def source(queue=(4.0, 4.0, 4.0), headroom=(5.0, 5.0, 5.0), batches=(10, 10, 10), limit=None):

@@ -16,6 +16,7 @@ PAGES = {
     "/jobs/flights/savepoints/": 17,
     "/jobs/flights/exceptions/": 16,
     "/jobs/flights/batches/": 14,
+    "/jobs/flights/metrics/": 13,
     "/jobs/flights/versions/": 14,
     "/jobs/flights/replays/": 14,
     "/replays/": 6,

@@ -170,6 +170,14 @@ def test_live_state_is_asked_for_by_names_of_any_letters(engine: EngineClient) -
         engine.live_state(job_id, StateQuery("a/b c", "slices", {}))
 
 
+def test_metrics_are_asked_for_by_the_names_that_are_listed(engine: EngineClient) -> None:
+    job_id = start(engine)
+    assert "uptime" in engine.metric_names(job_id)
+    names = engine.metric_names(job_id, SOURCE_ID)
+    assert "busyTimeMsPerSecond" in names
+    assert set(engine.subtask_metrics(job_id, SOURCE_ID, names)) <= set(names)
+
+
 def test_a_failure_is_one_sentence(engine: EngineClient, service: FakeService) -> None:
     job_id = start(engine)
     service.fail(job_id, "operator 'daily' failed on row 7")

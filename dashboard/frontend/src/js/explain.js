@@ -1,6 +1,9 @@
 // Pages that explain a job: the plots of streaming statistics, metrics and outputs.
 import { $ } from './dom.js';
 import { showBatches } from './batches.js';
+import { showMetrics } from './metrics.js';
 
-const batches = $('[data-batches]');
-if (batches) showBatches(batches);
+for (const [selector, show] of [['[data-batches]', showBatches], ['[data-metrics]', showMetrics]]) {
+  const host = $(selector);
+  if (host) show(host);
+}
