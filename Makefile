@@ -48,6 +48,12 @@ bench-service: setup ## how fast REST answers with 50 jobs, and what 10,000 ende
 bench-collector: setup ## what watching 200 jobs every second costs: make bench-collector JOBS=500
 	@PYTHONPATH=platform $(PYTHON_IN) -m benchmarks.collector --jobs $(or $(JOBS),200)
 
+bench-series: setup ## the embedded series store: cost of writing, size of a week of a fleet, speed of charts
+	@$(PYTHON_IN) -m benchmarks.series
+
+influxd: ## build a real InfluxDB for the tests of the series store, with Go, into .cache/influxd
+	@mkdir -p .cache/influxd && GOBIN=$(CURDIR)/.cache/influxd CGO_ENABLED=0 go install github.com/influxdata/influxdb/cmd/influxd@v1.8.0
+
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)
 
@@ -73,4 +79,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-peers flat sim chaos golden explain format lock
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series influxd bench-peers flat sim chaos golden explain format lock

@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "controlplane.access.middleware.RefusedMiddleware",
+    "controlplane.metrics.middleware.SeriesAwayMiddleware",
 ]
 
 ROOT_URLCONF = "controlplane.urls"

@@ -14,7 +14,6 @@ Errors   an engine that is away is shown as away, and its figures as unknown. A 
 from __future__ import annotations
 
 import logging
-import sqlite3
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -37,7 +36,8 @@ from controlplane.jobs.models import Run
 from controlplane.live import topics
 from controlplane.live.publish import apublish_all
 from controlplane.live.topics import Payload
-from controlplane.metrics.store import ENGINE, series_store
+from controlplane.metrics.keeping import Keeping
+from controlplane.metrics.store import ENGINE
 from controlplane.moments import now_ms
 from controlplane.replay import actions as replays
 from controlplane.replay.models import Replay
@@ -70,6 +70,7 @@ class Watcher:
         self.cluster = cluster
         self._board = board
         self._engine = EngineWatch(cluster.url, transport)
+        self._series = Keeping()
         self._watched: dict[int, Watched] = {}
         self._capabilities: dict[str, Any] | None = None
         self._since_ms = 0
@@ -91,7 +92,7 @@ class Watcher:
                 await self._show_away(runs)
             else:
                 await self._take_in(runs, sighting)
-        except (DatabaseError, sqlite3.Error) as error:
+        except DatabaseError as error:
             # What was rolled back must be compared with the database again.
             self._watched.clear()
             self._since_ms = 0
@@ -198,8 +199,7 @@ class Watcher:
                 wall_ms,
             )
         ]
-        if points:
-            await sync_to_async(series_store().write, thread_sensitive=False)(ENGINE, points)
+        await sync_to_async(self._series.keep, thread_sensitive=False)(ENGINE, points)
         if self._looks % PRUNE_EVERY_LOOKS == PRUNE_EVERY_LOOKS - 1:
             for run in runs:
                 await _db(mirror.prune, run)

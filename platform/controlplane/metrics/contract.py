@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from controlplane.metrics.line_protocol import FieldValue
+from controlplane.metrics.line_protocol import FieldValue, Point
 
 Where = Mapping[str, str | Sequence[str]]
 
@@ -52,6 +52,19 @@ class Series:
     points: list[tuple[float, FieldValue]]
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A point that was not kept, or not all of it."""
+
+    index: int
+    reason: str
+    beyond_retention: bool = False
+
+
+class SeriesAway(Exception):
+    """The store does not answer; in one sentence, why."""
+
+
 class SeriesSource(Protocol):
     """Where charts read."""
 
@@ -84,6 +97,16 @@ class SeriesSource(Protocol):
 
     def span_ms(self, bucket: str, measurement: str) -> tuple[float, float] | None:
         """Times of its first and last point."""
+
+
+class SeriesKeeper(SeriesSource, Protocol):
+    """A store that also takes points."""
+
+    def write(self, bucket: str, points: Sequence[Point]) -> list[Refused]:
+        """Keep the points, but for those that are returned. Raises SeriesAway."""
+
+    def close(self) -> None:
+        """Close connections that are not in use."""
 
 
 def step_for(span_ms: float, points: int) -> int:

@@ -8,7 +8,7 @@ import sqlite3
 
 from asgiref.sync import sync_to_async
 
-from controlplane.metrics.store import series_store
+from controlplane.metrics.store import embedded_store
 from controlplane.moments import now_ms
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ async def keep_house() -> None:
 
 
 def _once(*, expires: bool) -> None:
-    store, at_ms = series_store(), now_ms()
+    store, at_ms = embedded_store(), now_ms()
     store.compact(at_ms)
     if expires:
         store.expire(at_ms)

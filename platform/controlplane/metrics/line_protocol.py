@@ -45,6 +45,9 @@ _FLOAT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _ESCAPE = re.compile(r"\\([,= ])")
 _NAME_ESCAPE = re.compile(r"\\([, ])")
 _STRING_ESCAPE = re.compile(r'\\(["\\])')
+_SPECIAL = re.compile(r"[,= ]")
+_NAME_SPECIAL = re.compile(r"[, ]")
+_QUOTED = re.compile(r'["\\]')
 _BOOLEANS = dict.fromkeys(("t", "T", "true", "True", "TRUE"), True) | dict.fromkeys(
     ("f", "F", "false", "False", "FALSE"), False
 )
@@ -114,6 +117,35 @@ def parse(text: str, *, now_ns: int, precision: str = "ns") -> Parsed:
             parsed.rejected.append(Rejected(line, str(problem), bad[:200]))
             at += len(bad) + 1
     return parsed
+
+
+def written(point: Point) -> str:
+    r"""A line, with its time in ns.
+
+    >>> written(Point("my m", (("a", "x,y"),), (("f", 1.5), ("n", 2), ("s", 'q"')), 7))
+    'my\\ m,a=x\\,y f=1.5,n=2i,s="q\\"" 7'
+    """
+    series = _NAME_SPECIAL.sub(r"\\\g<0>", point.measurement)
+    for name, value in point.tags:
+        series += f",{_escaped(name)}={_escaped(value)}"
+    fields = ",".join(f"{_escaped(name)}={_written(value)}" for name, value in point.fields)
+    return f"{series} {fields} {point.time_ns}"
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _written(value: FieldValue) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value}i"
+        case str():
+            return '"' + _QUOTED.sub(r"\\\g<0>", value) + '"'
+        case float():
+            return repr(value)
 
 
 def _point(

@@ -1,4 +1,4 @@
-"""The series store of this installation."""
+"""The series store of this installation: InfluxDB where one is configured, else a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 
 from django.conf import settings
 
+from controlplane.metrics.contract import SeriesKeeper
 from controlplane.metrics.embedded.store import SeriesStore
+from controlplane.metrics.influx import InfluxSettings, InfluxStore, settings_here
 
 ENGINE = "engine"
 """Bucket of what the collector measures: rates, delays, busy time."""
@@ -19,9 +21,20 @@ PLATFORM = "platform"
 """Bucket of what the control plane measures of itself."""
 
 
-def series_store() -> SeriesStore:
-    """The store in this home; one per process."""
+def series_store() -> SeriesKeeper:
+    """Where points go and charts come from; one per process."""
+    there = settings_here()
+    return embedded_store() if there is None else _influx(there)
+
+
+def embedded_store() -> SeriesStore:
+    """The file in this home."""
     return _at(Path(settings.HEADWATER_HOME) / "series.db")
+
+
+@cache
+def _influx(there: InfluxSettings) -> InfluxStore:
+    return InfluxStore(there)
 
 
 @cache

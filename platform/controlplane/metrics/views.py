@@ -33,6 +33,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
+from controlplane.metrics.contract import SeriesAway
 from controlplane.metrics.line_protocol import NANOS_PER, Parsed, parse
 from controlplane.metrics.self_measure import measures
 from controlplane.metrics.store import series_store
@@ -99,7 +100,7 @@ def _keep(bucket: str, parsed: Parsed) -> None:
     """Write what can be written. Raises _Refusal when that is not all."""
     try:
         refused = series_store().write(bucket, parsed.points)
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, SeriesAway) as error:
         message = f"points cannot be written now: {error}"
         raise _Refusal(503, "unavailable", message) from error
     bad = [_Bad(one.line, one.reason, one.text) for one in parsed.rejected]

@@ -183,9 +183,9 @@ def test_a_compaction_that_is_killed_has_lost_nothing(path: Path, steps: int) ->
     whole = line(store, limit=10**6)
     store.close()
     killed = SeriesStore(path, DAYS)
-    for _, _ in zip(range(steps), compact(killed._database, "b", 0, KEPT["engine"]), strict=False):
+    for _, _ in zip(range(steps), compact(killed.database, "b", 0, KEPT["engine"]), strict=False):
         pass
-    for _, _ in zip(range(1), expire(killed._database, "b", 0, Keep()), strict=False):
+    for _, _ in zip(range(1), expire(killed.database, "b", 0, Keep()), strict=False):
         pass
     after = SeriesStore(path, DAYS)
     assert line(after, limit=10**6) == whole

@@ -15,10 +15,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.metrics.contract import LIMIT, Aggregate, Series, Where
+from controlplane.metrics.contract import LIMIT, Aggregate, Refused, Series, Where
 from controlplane.metrics.embedded import reading
 from controlplane.metrics.embedded.compaction import (
     KEPT,
@@ -42,27 +41,18 @@ _MATCHING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A point that was not kept, or not all of it."""
-
-    index: int
-    reason: str
-    beyond_retention: bool = False
-
-
 class SeriesStore:
     """The store at one path; safe to share between threads."""
 
     def __init__(self, path: Path, keep: Mapping[str, Keep] = KEPT) -> None:
         self.path = path
         self._keep = dict(keep)
-        self._database = Database(path)
+        self.database = Database(path)
         self._columns = Columns()
 
     def close(self) -> None:
         """Close the connections that are not in use."""
-        self._database.close()
+        self.database.close()
 
     # Writing.
 
@@ -70,7 +60,7 @@ class SeriesStore:
         """Keep the points, but for those that are returned."""
         refused: list[Refused] = []
         try:
-            with self._database.writing() as db:
+            with self.database.writing() as db:
                 self._columns.refresh(db)
                 rows = list(self._rows(db, bucket, points, refused))
                 db.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?)", rows)
@@ -110,19 +100,19 @@ class SeriesStore:
     def compact(self, now_ms: float) -> int:
         """Turn rows into blocks; returns how many. Others may write meanwhile."""
         return sum(
-            _with_pauses(compact(self._database, bucket, now_ms, keep))
+            _with_pauses(compact(self.database, bucket, now_ms, keep))
             for bucket, keep in self._kept()
         )
 
     def expire(self, now_ms: float) -> int:
         """Delete what is older than it is kept; returns how many columns were forgotten."""
         return sum(
-            _with_pauses(expire(self._database, bucket, now_ms, keep))
+            _with_pauses(expire(self.database, bucket, now_ms, keep))
             for bucket, keep in self._kept()
         )
 
     def _kept(self) -> list[tuple[str, Keep]]:
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             buckets = [name for (name,) in db.execute("SELECT DISTINCT bucket FROM series")]
         return [(bucket, self._keep.get(bucket, WRITTEN)) for bucket in buckets]
 
@@ -145,7 +135,7 @@ class SeriesStore:
         low, high = _ns(start_ms, -(2**63)), _ns(stop_ms, 2**63 - 1)
         step_ns, how = (step_ms or 0) * NANOS_PER_MS, Aggregate(aggregate)
         found = []
-        with self._database.snapshot() as db:
+        with self.database.snapshot() as db:
             for tags, column in _matching(db, bucket, measurement, field, where or {}):
                 if not step_ns:
                     rows = reading.newest(db, column, low, high, limit)
@@ -159,7 +149,7 @@ class SeriesStore:
 
     def measurements(self, bucket: str) -> list[str]:
         """What has been written to."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             rows = db.execute(
                 "SELECT DISTINCT measurement FROM series WHERE bucket = ? ORDER BY 1", (bucket,)
             )
@@ -167,7 +157,7 @@ class SeriesStore:
 
     def fields(self, bucket: str, measurement: str) -> dict[str, str]:
         """Its fields and their types: float, integer, boolean, string."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             rows = db.execute(
                 "SELECT field, type FROM field_types WHERE bucket = ? AND measurement = ?"
                 " ORDER BY field",
@@ -177,7 +167,7 @@ class SeriesStore:
 
     def tag_sets(self, bucket: str, measurement: str) -> list[dict[str, str]]:
         """The tag sets of its series."""
-        with self._database.reading() as db:
+        with self.database.reading() as db:
             rows = db.execute(
                 "SELECT tags FROM series WHERE bucket = ? AND measurement = ?",
                 (bucket, measurement),
@@ -186,7 +176,7 @@ class SeriesStore:
 
     def span_ms(self, bucket: str, measurement: str) -> tuple[float, float] | None:
         """Times of its first and last point."""
-        with self._database.snapshot() as db:
+        with self.database.snapshot() as db:
             columns = db.execute(
                 "SELECT columns.id FROM columns JOIN series ON series_id = series.id"
                 " WHERE bucket = ? AND measurement = ?",

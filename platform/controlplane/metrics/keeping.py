@@ -1,0 +1,46 @@
+"""Points of the platform itself: kept if the store takes them, else counted and told once.
+
+    collector, self measurement ──keep──▶ store
+                                      └──▶ counter `series_points_lost`, one line in the log
+
+Guarantee  never raises: no job and no page waits for a chart.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Sequence
+
+from controlplane.metrics.contract import SeriesAway
+from controlplane.metrics.line_protocol import Point
+from controlplane.metrics.self_measure import measures
+from controlplane.metrics.store import series_store
+
+log = logging.getLogger(__name__)
+
+LOST = "series_points_lost"
+
+
+class Keeping:
+    """Writes points, and remembers whether that works."""
+
+    def __init__(self) -> None:
+        self._away = False
+
+    def keep(self, bucket: str, points: Sequence[Point]) -> None:
+        """Write the points, or count them. Blocks for as long as the store takes."""
+        if not points:
+            return
+        try:
+            refused = series_store().write(bucket, points)
+        except (SeriesAway, sqlite3.Error) as error:
+            measures().count(LOST, len(points))
+            if not self._away:
+                log.warning("points of %s are lost until this works again: %s", bucket, error)
+            self._away = True
+            return
+        measures().count(LOST, len(refused))
+        if self._away:
+            log.info("points of %s are kept again", bucket)
+        self._away = False
