@@ -1,6 +1,6 @@
 """Series as they are read: one interface, for the embedded store and for InfluxDB.
 
-    charts ──query──▶ SeriesSource ◀── embedded.store.SeriesStore | influx.InfluxSource
+    charts ──query──▶ SeriesSource ◀── embedded.store.SeriesStore | influx.InfluxStore
 
 Units    times are epoch ms at this interface.
 Order    series come sorted by their tags, points by time.
