@@ -1,0 +1,104 @@
+"""The grammar of `headwater --control URL COMMAND …`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+TOKEN_VARIABLE = "HEADWATER_TOKEN"  # noqa: S105 - a name
+
+JOB = "name of a job"
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Read arguments. Exits with 2 on wrong usage."""
+    return _parser().parse_args(argv)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headwater --control URL", description="Operate jobs through a control plane."
+    )
+    parser.add_argument("--control", metavar="URL", required=True, help="its address")
+    parser.add_argument(
+        "--token-file", metavar="FILE", help=f"file that holds an API token (${TOKEN_VARIABLE})"
+    )
+    parser.add_argument("--json", action="store_true", help="answers as JSON, for programs")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("me", help="who the token belongs to, and what it may do")
+    _add_lists(commands)
+    _add_actions(commands)
+    return parser
+
+
+_Commands = argparse._SubParsersAction
+
+
+def _add_lists(commands: _Commands[argparse.ArgumentParser]) -> None:
+    jobs = commands.add_parser("jobs", help="list jobs")
+    jobs.add_argument("--team", default="", help="only of this team")
+    commands.add_parser("job", help="one job").add_argument("job", help=JOB)
+    for name, what in (("versions", "versions"), ("runs", "runs"), ("savepoints", "savepoints")):
+        commands.add_parser(name, help=f"list the {what} of a job").add_argument("job", help=JOB)
+    operations = commands.add_parser("operations", help="list operations")
+    operations.add_argument("--job", default="", help="only of this job")
+    states = ("unfinished", "succeeded", "failed", "cancelled")
+    operations.add_argument("--state", default="", choices=states, help="only in this state")
+    replays = commands.add_parser("replays", help="list replays")
+    replays.add_argument("--job", default="", help="only of this job")
+    audit = commands.add_parser("audit", help="who did what, newest first")
+    for name in ("job", "actor", "action"):
+        audit.add_argument(f"--{name}", default="", help=f"only of this {name}")
+    for one in ("versions", "runs", "savepoints", "operations", "replays", "audit", "jobs"):
+        commands.choices[one].add_argument(
+            "-n", type=_count, default=50, dest="most", metavar="N", help="at most so many (50)"
+        )
+
+
+def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
+    deploy = commands.add_parser("deploy", help="make a job of a file, and start it")
+    deploy.add_argument("job", help=JOB)
+    deploy.add_argument("file", help="job file: .py, .zip or .whl")
+    deploy.add_argument("--team", required=True, help="whose job it is")
+    deploy.add_argument("-p", "--parallelism", type=_count, default=1, metavar="N")
+    upload = commands.add_parser("upload", help="add a version; nothing runs it yet")
+    upload.add_argument("job", help=JOB)
+    upload.add_argument("file", help="job file: .py, .zip or .whl")
+    upload.add_argument("--note", default="", help="what changed")
+    start = commands.add_parser("start", help="start a job")
+    start.add_argument("job", help=JOB)
+    start.add_argument("--version", type=_count, metavar="N", help="which; else the newest")
+    upgrade = commands.add_parser("upgrade", help="put another version in the place of what runs")
+    upgrade.add_argument("job", help=JOB)
+    upgrade.add_argument("version", type=_count, help="number of the version")
+    for one in (start, upgrade):
+        one.add_argument("--savepoint", type=_count, metavar="ID", help="what to start from")
+    stop = commands.add_parser("stop", help="end a job with a savepoint")
+    stop.add_argument("job", help=JOB)
+    stop.add_argument("--drain", action="store_true", help="fire every open window first")
+    cancel = commands.add_parser("cancel", help="end a job without a savepoint")
+    cancel.add_argument("job", help=JOB)
+    cancel.add_argument("--reason", default="", help="why, for the audit log")
+    savepoint = commands.add_parser("savepoint", help="take a savepoint of a job")
+    savepoint.add_argument("job", help=JOB)
+    savepoint.add_argument("--label", default="", help="what for")
+    replay = commands.add_parser("replay", help="run a version from a savepoint beside the job")
+    replay.add_argument("job", help=JOB)
+    replay.add_argument("savepoint", type=_count, help="id of the savepoint")
+    replay.add_argument("version", type=_count, help="number of the version")
+    replay.add_argument("-p", "--parallelism", type=_count, default=1, metavar="N")
+    abandon = commands.add_parser("abandon", help="end a replay")
+    abandon.add_argument("replay", type=_count, help="id of the replay")
+    for name in ("deploy", "start", "upgrade", "stop", "cancel", "savepoint", "replay", "abandon"):
+        commands.choices[name].add_argument(
+            "--no-wait", action="store_true", help="say which operation it is, and go"
+        )
+    watch = commands.add_parser("watch", help="follow an operation to its end")
+    watch.add_argument("operation", help="id of the operation")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        msg = f"must be a whole number from 1: got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)

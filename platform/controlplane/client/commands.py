@@ -1,0 +1,255 @@
+"""What each command asks for, and how the answer is told.
+
+Order    a command that was interrupted goes on in the control plane; `watch` follows it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from controlplane.client.connection import Control
+from engine.cli.table import table
+from engine.errors import ConfigError, ExternalError
+
+POLL_S = 0.5
+"""Short for a person who waits, long for a web process."""
+
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+
+Row = Mapping[str, Any]
+Options = argparse.Namespace
+
+
+class OperationFailed(ExternalError):
+    """What was asked for began, and came to nothing."""
+
+
+def me(control: Control, options: Options) -> None:
+    """Who the token belongs to."""
+    found = control.get("me")
+    if options.json:
+        _print_json(found)
+        return
+    print(f"{found['user']}, token {found['token']}")
+    for team, role in found["teams"].items():
+        print(f"  {role} of {team}")
+
+
+def jobs(control: Control, options: Options) -> None:
+    """Jobs with the state of their run."""
+    found = control.each("jobs", options.most, team=options.team)
+    _print_rows(options, found, ("name", "team", "state", "role"), run=("version", "parallelism"))
+
+
+def job(control: Control, options: Options) -> None:
+    """Everything about one job."""
+    _print_json(control.get(f"jobs/{options.job}"))
+
+
+def versions(control: Control, options: Options) -> None:
+    """Versions, newest first."""
+    found = control.each(f"jobs/{options.job}/versions", options.most)
+    _print_rows(options, found, ("number", "filename", "size_bytes", "created_at", "note"))
+
+
+def runs(control: Control, options: Options) -> None:
+    """Runs, newest first."""
+    found = control.each(f"jobs/{options.job}/runs", options.most)
+    names = ("id", "purpose", "version", "state", "restored_from", "started_at", "ended_at")
+    _print_rows(options, found, names)
+
+
+def savepoints(control: Control, options: Options) -> None:
+    """Savepoints, newest first."""
+    found = control.each(f"jobs/{options.job}/savepoints", options.most)
+    names = ("id", "status", "origin", "event_time", "size_bytes", "version", "label")
+    _print_rows(options, found, names)
+
+
+def operations(control: Control, options: Options) -> None:
+    """Operations, newest first."""
+    found = control.each("operations", options.most, job=options.job, state=options.state)
+    _print_rows(options, found, ("id", "kind", "job", "state", "created_at", "actor"))
+
+
+def replays(control: Control, options: Options) -> None:
+    """Replays, newest first."""
+    found = control.each("replays", options.most, job=options.job)
+    names = ("id", "name", "job", "status", "savepoint", "version", "speed", "note")
+    _print_rows(options, found, names)
+
+
+def audit(control: Control, options: Options) -> None:
+    """The audit log, newest first."""
+    asked = {"job": options.job, "actor": options.actor, "action": options.action}
+    found = control.each("audit", options.most, **asked)
+    _print_rows(options, found, ("at", "actor", "action", "target", "reason"))
+
+
+def deploy(control: Control, options: Options) -> None:
+    """Make the job, then start it."""
+    name, content = _file(options.file)
+    control.upload(
+        "jobs",
+        name,
+        content,
+        name=options.job,
+        team=options.team,
+        parallelism=options.parallelism,
+    )
+    _follow(control, options, control.post(f"jobs/{options.job}/start"))
+
+
+def upload(control: Control, options: Options) -> None:
+    """Add a version."""
+    name, content = _file(options.file)
+    found = control.upload(f"jobs/{options.job}/versions", name, content, note=options.note)
+    if options.json:
+        _print_json(found)
+    else:
+        print(f"version {found['number']} of {options.job} is here")
+
+
+def start(control: Control, options: Options) -> None:
+    """Start a version."""
+    body = {"version": options.version, "savepoint": options.savepoint}
+    _follow(control, options, control.post(f"jobs/{options.job}/start", body))
+
+
+def upgrade(control: Control, options: Options) -> None:
+    """Put another version in the place of what runs."""
+    body = {"version": options.version, "savepoint": options.savepoint}
+    _follow(control, options, control.post(f"jobs/{options.job}/upgrade", body))
+
+
+def stop(control: Control, options: Options) -> None:
+    """Stop with a savepoint."""
+    _follow(control, options, control.post(f"jobs/{options.job}/stop", {"drain": options.drain}))
+
+
+def cancel(control: Control, options: Options) -> None:
+    """End at once."""
+    body = {"reason": options.reason}
+    _follow(control, options, control.post(f"jobs/{options.job}/cancel", body))
+
+
+def savepoint(control: Control, options: Options) -> None:
+    """Take a savepoint."""
+    body = {"label": options.label}
+    _follow(control, options, control.post(f"jobs/{options.job}/savepoints", body))
+
+
+def replay(control: Control, options: Options) -> None:
+    """Start a replay."""
+    body = {
+        "savepoint": options.savepoint,
+        "version": options.version,
+        "parallelism": options.parallelism,
+    }
+    found = control.post(f"jobs/{options.job}/replays", body)
+    _follow(control, options, found["operation"])
+
+
+def abandon(control: Control, options: Options) -> None:
+    """End a replay."""
+    _follow(control, options, control.post(f"replays/{options.replay}/abandon"))
+
+
+def watch(control: Control, options: Options) -> None:
+    """Follow an operation to its end."""
+    _wait(control, options, control.get(f"operations/{options.operation}"))
+
+
+COMMANDS: dict[str, Callable[[Control, Options], None]] = {
+    command.__name__: command
+    for command in (
+        me,
+        jobs,
+        job,
+        versions,
+        runs,
+        savepoints,
+        operations,
+        replays,
+        audit,
+        deploy,
+        upload,
+        start,
+        upgrade,
+        stop,
+        cancel,
+        savepoint,
+        replay,
+        abandon,
+        watch,
+    )
+}
+
+
+def _follow(control: Control, options: Options, operation: Row) -> None:
+    if not options.no_wait:
+        _wait(control, options, operation)
+    elif options.json:
+        _print_json(operation)
+    else:
+        print(operation["id"])
+
+
+def _wait(control: Control, options: Options, operation: Row) -> None:
+    """Say each new thing that happens; the last word on stdout. Raises OperationFailed."""
+    told = ""
+    while operation["state"] not in ENDED:
+        if operation["text"] != told:
+            told = operation["text"]
+            print(f"{operation['kind']}: {told}", file=sys.stderr)
+        time.sleep(POLL_S)
+        operation = control.get(f"operations/{operation['id']}")
+    if options.json:
+        _print_json(operation)
+    elif operation["state"] == "succeeded":
+        print(operation["text"])
+    if operation["state"] != "succeeded":
+        why = operation["error"] or operation["text"]
+        msg = f"{operation['kind']} of {operation['job']} {operation['state']}: {why}"
+        raise OperationFailed(msg)
+
+
+def _file(path: str) -> tuple[str, bytes]:
+    """Name and content. Raises ConfigError."""
+    try:
+        return Path(path).name, Path(path).read_bytes()
+    except OSError as error:
+        msg = f"job file {path} cannot be read: {error.strerror}; give a .py, .zip or .whl"
+        raise ConfigError(msg) from error
+
+
+def _print_rows(
+    options: Options, rows: Iterable[Row], names: Sequence[str], run: Sequence[str] = ()
+) -> None:
+    """A table; with `run`, also some of what each row says of its run."""
+    found = list(rows)
+    if options.json:
+        _print_json(found)
+        return
+    lines = [
+        [
+            *(_cell(row[name]) for name in names),
+            *(_cell((row["run"] or {}).get(name)) for name in run),
+        ]
+        for row in found
+    ]
+    print(table((*names, *run), lines))
+
+
+def _cell(value: object) -> object:
+    return "–" if value is None else value
+
+
+def _print_json(found: object) -> None:
+    print(json.dumps(found, indent=2, ensure_ascii=False))
