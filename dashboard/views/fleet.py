@@ -12,21 +12,45 @@ from controlplane.access.lookup import team_for
 from controlplane.jobs.actions import create_job
 from controlplane.jobs.actions import deploy as deploy_job
 from controlplane.jobs.fleet import fleet
+from controlplane.jobs.fleet_query import FleetQuery
 from controlplane.jobs.settings import split_arguments
 from dashboard.answers import checked, started
 from dashboard.forms import DeployForm
 from dashboard.views.requests import UserRequest
 
+VIEWS = (
+    ("all", "All"),
+    ("attention", "Need attention"),
+    ("running", "Running"),
+    ("stopped", "Not running"),
+)
+COLUMNS = (
+    ("Job", "c-name", "name"),
+    ("State", "c-state", ""),
+    ("Records in", "num c-in", "in"),
+    ("Event time", "num c-ev", "event_ms"),
+    ("Watermark delay", "num c-lag", "delay_ms"),
+    ("Last checkpoint", "c-ck", "ckpt_ms"),
+    ("Busy, waiting", "c-bp", "busy"),
+    ("Restarts", "num c-rs", "restarts"),
+    ("Version", "num c-up", ""),
+)
+"""Title, class, and what it can be sorted by."""
+
 
 @login_required
 @require_safe
 def page(request: UserRequest) -> HttpResponse:
-    """Every job that this person may see."""
-    return render(
-        request,
-        "jobs/list.html",
-        {"section": "jobs", "fleet": fleet(request.user), "form": DeployForm()},
-    )
+    """The jobs that this person may see: those that are asked for, a page of them."""
+    found = fleet(request.user, FleetQuery.of(request.GET.dict()))
+    context = {
+        "section": "jobs",
+        "fleet": found,
+        "form": DeployForm(),
+        "views": VIEWS,
+        "columns": [_column(found.query, *column) for column in COLUMNS],
+    }
+    return render(request, "jobs/list.html", context)
 
 
 @login_required
@@ -48,3 +72,14 @@ def deploy(request: UserRequest) -> HttpResponse:
     )
     operation = deploy_job(job, request.user, idempotency_key=asked["idempotency_key"])
     return started(request, operation, reverse("dashboard:job", args=[job.name]), move=True)
+
+
+def _column(query: FleetQuery, title: str, css: str, name: str) -> dict[str, str | None]:
+    """A heading: a click sorts by largest, then by smallest, then as at first."""
+    if not name:
+        return {"title": title, "css": css, "next": None, "direction": None}
+    turns = ["name", "-name"] if name == "name" else [f"-{name}", name, "name"]
+    held = query.sort in turns and query.column == name
+    following = turns[(turns.index(query.sort) + 1) % len(turns)] if held else turns[0]
+    direction = ("descending" if query.sort.startswith("-") else "ascending") if held else None
+    return {"title": title, "css": css, "next": following, "direction": direction}

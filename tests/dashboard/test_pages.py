@@ -10,8 +10,8 @@ from controlplane.jobs.actions import create_job
 
 # Two queries belong to the session, the rest to the frame and the page.
 PAGES = {
-    "/jobs/": 11,
-    "/jobs/flights/": 16,
+    "/jobs/": 12,
+    "/jobs/flights/": 17,
     "/jobs/flights/checkpoints/": 17,
     "/jobs/flights/savepoints/": 17,
     "/jobs/flights/exceptions/": 16,

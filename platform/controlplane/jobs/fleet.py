@@ -5,16 +5,17 @@ Units    points in time are epoch milliseconds, as on the socket, so that page a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from controlplane.access.lookup import RANK, roles_of, visible_jobs
 from controlplane.access.models import Role
-from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
-from controlplane.jobs.queries import current_runs, state_of
+from controlplane.jobs.fleet_query import PAGE, FleetQuery
+from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion
+from controlplane.jobs.queries import newest_runs, shown_state
 from controlplane.live import topics
 from controlplane.live.queries import latest, latest_fleet
 from controlplane.moments import epoch_ms
@@ -24,6 +25,7 @@ from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
 ATTENTION = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
 STRIP = 16
 """Checkpoints in a small strip."""
+EVERYTHING = FleetQuery()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class FleetRow:
     version: int | None
     figures: dict[str, Any]
     may_operate: bool
+    run: int | None = None
+    """Its newest live run."""
     checkpoints: tuple[CheckpointLine, ...] = ()
 
     @property
@@ -75,14 +79,23 @@ class ReplayRow:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The list of jobs."""
+    """The list of jobs: one page of those that were asked for, and counts of all."""
 
     rows: tuple[FleetRow, ...]
+    """Those of this page."""
     replays: tuple[ReplayRow, ...]
     table: dict[str, Any]
     """Latest value of the topic `fleet`, as this person sees it."""
     teams: tuple[str, ...]
     """Teams in which this person may deploy."""
+    query: FleetQuery
+    total: int
+    """Jobs that this person may see."""
+    matching: int
+    """Jobs that were asked for."""
+    needing: int
+    """Jobs that need attention."""
+    first_needing: str = ""
 
     def group(self, name: str) -> tuple[FleetRow, ...]:
         """Rows under one heading."""
@@ -102,43 +115,78 @@ class Fleet:
             ("stopped", "Not running", self.group("stopped")),
         )
 
+    @property
+    def pages(self) -> int:
+        """How many there are."""
+        return max(1, -(-self.matching // PAGE))
 
-def fleet(user: User) -> Fleet:
-    """Every job that this person may see, with its latest figures."""
+    @property
+    def is_partial(self) -> bool:
+        """Whether there are jobs that are not on this page."""
+        return len(self.rows) < self.total
+
+
+def fleet(user: User, query: FleetQuery = EVERYTHING) -> Fleet:
+    """The jobs that were asked for, of those that this person may see, with latest figures."""
     jobs = list(visible_jobs(user).select_related("team").distinct())
-    runs = current_runs(job.pk for job in jobs)
-    strips = last_checkpoints([run.pk for run in runs.values()], STRIP)
-    versions = _newest_versions(job.pk for job in jobs)
     figures = latest_fleet(job.pk for job in jobs)
     roles = roles_of(user)
-    rows = tuple(
-        _fleet_row(job, runs.get(job.pk), figures.get(str(job.pk), {}), versions, roles, strips)
-        for job in jobs
+    all_rows = _light_rows(jobs, figures, roles)
+    wanted = query.ordered([row for row in all_rows if query.matches(row)])
+    page = min(query.page, max(1, -(-len(wanted) // PAGE)))
+    needing = [row.name for row in all_rows if row.group == "attention"]
+    return Fleet(
+        rows=_whole_rows(wanted[(page - 1) * PAGE : page * PAGE]),
+        replays=_replay_rows(jobs),
+        table=figures,
+        teams=tuple(sorted(name for name, role in roles.items() if _operates(role))),
+        query=replace(query, page=page),
+        total=len(jobs),
+        matching=len(wanted),
+        needing=len(needing),
+        first_needing=min(needing, default=""),
     )
-    teams = tuple(sorted(name for name, role in roles.items() if _operates(role)))
-    return Fleet(rows, _replay_rows(jobs), figures, teams)
 
 
-def _fleet_row(
-    job: Job,
-    run: Run | None,
-    figures: dict[str, Any],
-    versions: dict[int, int],
-    roles: dict[str, Role],
-    strips: dict[int, tuple[CheckpointLine, ...]],
+def _light_rows(jobs: list[Job], figures: dict[str, Any], roles: dict[str, Role]) -> list[FleetRow]:
+    """Every job, with what costs no query of its own."""
+    # No objects: a run's plan would be read for each.
+    found = newest_runs(job.pk for job in jobs).values(
+        "pk", "job_id", "state", "state_since", "failure", "version__number"
+    )
+    runs: dict[int, dict[str, Any]] = {run["job_id"]: dict(run) for run in found}
+    return [_light_row(job, runs.get(job.pk), figures.get(str(job.pk), {}), roles) for job in jobs]
+
+
+def _light_row(
+    job: Job, run: dict[str, Any] | None, figures: dict[str, Any], roles: dict[str, Role]
 ) -> FleetRow:
-    state = state_of(run, figures)
+    state = shown_state(run["state"] if run else None, figures)
     return FleetRow(
         id=job.pk,
         name=job.name,
         team=job.team.name,
         state=state,
-        since_ms=epoch_ms(run.state_since) if run else None,
-        reason=run.failure if run and state != "RUNNING" else "",
-        version=run.version.number if run else versions.get(job.pk),
-        figures=figures if run and not run.is_terminal else {},
+        since_ms=epoch_ms(run["state_since"]) if run else None,
+        reason=run["failure"] if run and state != "RUNNING" else "",
+        version=run["version__number"] if run else None,
+        figures=figures if run and run["state"] not in TERMINAL else {},
         may_operate=_operates(roles.get(job.team.name)),
-        checkpoints=strips.get(run.pk, ()) if run else (),
+        run=run["pk"] if run else None,
+    )
+
+
+def _whole_rows(rows: Sequence[FleetRow]) -> tuple[FleetRow, ...]:
+    """The rows of a page, with what they show besides."""
+    strips = last_checkpoints([row.run for row in rows if row.run], STRIP)
+    versions = _newest_versions(row.id for row in rows)
+    return tuple(
+        replace(
+            row,
+            version=row.version or versions.get(row.id),
+            checkpoints=strips.get(row.run, ()) if row.run else (),
+        )
+        for row in rows
     )
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from controlplane.access.lookup import allows
 from controlplane.access.models import Role
-from controlplane.jobs.models import NO_RUN, Job, JobVersion, Run
+from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.live import topics
 from controlplane.live.queries import latest
@@ -30,21 +30,29 @@ HISTORY = 240
 
 def state_of(run: Run | None, figures: dict[str, Any]) -> str:
     """What is shown as the state: the row's, or the socket's when that is newer news."""
-    if run is None:
-        return NO_RUN
-    if run.is_terminal:
-        return run.state
+    return shown_state(run.state if run else None, figures)
+
+
+def shown_state(state: str | None, figures: dict[str, Any]) -> str:
+    """The same, of a run in that state; None is no run."""
+    if state is None or state in TERMINAL:
+        return state or NO_RUN
     live = figures.get("state")
-    return str(live) if live and live != NO_RUN else run.state
+    return str(live) if live and live != NO_RUN else state
+
+
+def newest_runs(job_ids: Iterable[int]) -> QuerySet[Run]:
+    """The newest live run of each job; those before it are not read."""
+    live = Run.objects.filter(job=OuterRef("pk"), purpose=Run.Purpose.LIVE)
+    newest = live.order_by("-started_at", "-id").values("pk")[:1]
+    jobs = Job.objects.filter(pk__in=list(job_ids)).annotate(newest_run=Subquery(newest))
+    return Run.objects.filter(pk__in=jobs.values("newest_run"))
 
 
 def current_runs(job_ids: Iterable[int]) -> dict[int, Run]:
-    """The newest live run of each job."""
-    runs = Run.objects.filter(job__in=list(job_ids), purpose=Run.Purpose.LIVE)
-    newest: dict[int, Run] = {}
-    for run in runs.select_related("version", "cluster").order_by("-started_at", "-id"):
-        newest.setdefault(run.job_id, run)
-    return newest
+    """The same, by job."""
+    runs = newest_runs(job_ids).select_related("version", "cluster")
+    return {run.job_id: run for run in runs}
 
 
 @dataclass(frozen=True, slots=True)
