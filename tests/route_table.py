@@ -83,6 +83,8 @@ ROUTES: dict[str, Rule] = {
     "POST /login/": everyone(username="nobody", password="wrong"),
     "GET /login/once/<str:token>/": everyone(),
     "POST /logout/": everyone(),
+    "GET /login/sso/": nothing(),  # single sign-on is off unless it is set up
+    "GET /login/sso/back/": nothing(),
     # jobs
     "GET /jobs/": signed_in(),
     "POST /jobs/deploy/": operator(name="other", team="{team}", file="@other.py", parallelism="1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
@@ -53,6 +54,11 @@ class Login(LoginView):
     template_name = "account/login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: object) -> dict[str, object]:
+        """The page offers single sign-on when it is set up."""
+        name = settings.HEADWATER_OIDC_NAME if settings.HEADWATER_OIDC_ISSUER else ""
+        return {**super().get_context_data(**kwargs), "sso_name": name}
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Let the person in, and write it down."""

@@ -8,6 +8,10 @@ HEADWATER_ENGINE_URL      REST address of the embedded cluster
 HEADWATER_ENGINE_TOKEN    what that asks for, if it does; or HEADWATER_ENGINE_TOKEN_FILE
 HEADWATER_TRUSTED_ORIGINS comma-separated origins whose pages may post here, besides our own
 HEADWATER_HTTPS           1 when a proxy in front speaks HTTPS: cookies become Secure
+HEADWATER_OIDC_ISSUER     address of a provider of single sign-on (OpenID Connect); none: off
+HEADWATER_OIDC_CLIENT_ID  who we are there
+HEADWATER_OIDC_CLIENT_SECRET  and how we prove it; or HEADWATER_OIDC_CLIENT_SECRET_FILE
+HEADWATER_OIDC_NAME       what the button on the login page says; default "single sign-on"
 HEADWATER_DEBUG           1 shows tracebacks in pages
 HEADWATER_DEMO_SPEED      multiple of real time of the demo's flights; default a day a second
 """
@@ -32,6 +36,12 @@ def flag(name: str) -> bool:
 def words(name: str, default: list[str]) -> list[str]:
     """A comma-separated variable."""
     return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()] or default
+
+
+def secret(name: str) -> str:
+    """A secret: the variable, or the content of the file that `NAME_FILE` names."""
+    path = os.environ.get(f"{name}_FILE", "")
+    return os.environ.get(name, "") or (Path(path).read_text().strip() if path else "")
 
 
 def secret_key(folder: Path) -> str:
