@@ -18,7 +18,13 @@ from controlplane.operations import runner
 from controlplane.operations.actions import cancel_operation
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
-from controlplane.replay.actions import abandon_replay, start_replay
+from controlplane.replay.actions import (
+    abandon_replay,
+    promote_replay,
+    rollback_replay,
+    start_replay,
+)
+from controlplane.replay.models import Replay
 from controlplane.snapshots.actions import (
     detach_savepoint,
     import_savepoint,
@@ -133,6 +139,33 @@ def an_abandoned_replay(job, alice, engine, drive):
     return lambda: abandon_replay(replay, alice)
 
 
+def caught_up(job, alice, engine, drive):
+    """A replay of version 2 that has caught up with version 1."""
+    up(job, drive, alice, engine)
+    drive(request_savepoint(job, alice))
+    replay, starting = start_replay(Savepoint.objects.get(), second_version(job, alice), alice, 1)
+    drive(starting)
+    Replay.objects.update(status=Replay.Status.CAUGHT_UP)
+    replay.refresh_from_db()
+    return replay
+
+
+def a_promotion(*, comes_up=True):
+    def case(job, alice, engine, drive):
+        replay = caught_up(job, alice, engine, drive)
+        engine.refuses_artifact = ("", "") if comes_up else ("v2", "no uid")
+        return lambda: promote_replay(replay, alice)
+
+    return case
+
+
+def an_undone_promotion(job, alice, engine, drive):
+    replay = caught_up(job, alice, engine, drive)
+    drive(promote_replay(replay, alice))
+    replay.refresh_from_db()
+    return lambda: rollback_replay(replay, alice)
+
+
 def about_a_savepoint(action):
     """An operation on the older of two savepoints."""
 
@@ -182,6 +215,11 @@ CASES = {
     "start_replay": Case("start_replay", a_replay),
     "start_replay fails": Case("start_replay", a_replay_that_fails, "failed", "no uid"),
     "abandon_replay": Case("abandon_replay", an_abandoned_replay),
+    "promote_replay": Case("promote_replay", a_promotion()),
+    "promote_replay goes back": Case(
+        "promote_replay", a_promotion(comes_up=False), "failed", "no uid"
+    ),
+    "rollback_replay": Case("rollback_replay", an_undone_promotion),
     "verify": Case("verify", about_a_savepoint(verifying)),
     "dispose": Case("dispose", about_a_savepoint(deleting)),
     "import": Case("import", about_a_savepoint(importing)),

@@ -194,6 +194,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600.0},
     },
+    "compare outputs of replays": {
+        "task": "controlplane.replay.tasks.compare_outputs",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(HEADWATER_HOME / "run" / "beat")
 

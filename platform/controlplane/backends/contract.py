@@ -137,6 +137,12 @@ class EngineBackend(SnapshotKeeper, Protocol):
     def job(self, engine_job_id: str) -> EngineJob:
         """How a job is. Raises UnknownJob."""
 
+    def engine_plan(self, engine_job_id: str) -> Mapping[str, Any]:
+        """Operators with what they say of themselves; empty from an engine that has no such."""
+
+    def limit_reading(self, engine_job_id: str, rows_per_second: float | None) -> None:
+        """Let every source read at most so fast; 0: nothing, None: as fast as it can."""
+
     def cancel(self, engine_job_id: str) -> None:
         """Begin to cancel; again on a cancelled job is fine. Raises UnknownJob."""
 

@@ -16,10 +16,11 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from controlplane.backends.contract import (
     SETTING_NAME,
@@ -64,6 +65,9 @@ class FakeEngine(FakeSnapshots):
     """Whether it can rescale a running job."""
     compares: bool = True
     """Whether it can compare a snapshot with a graph."""
+    operators: Mapping[str, Any] = field(default_factory=dict)
+    """The plan that it gives for every job."""
+    limits: dict[str, float | None] = field(default_factory=dict)
     _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
     _rescales: dict[str, FakeRescale] = field(default_factory=dict)
     _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
@@ -157,6 +161,19 @@ class FakeEngine(FakeSnapshots):
         elif job.status.state == "CANCELLING":
             job.status = replace(job.status, state="CANCELED", tasks_running=0)
         return job.status
+
+    def engine_plan(self, engine_job_id: str) -> Mapping[str, Any]:
+        """What `operators` says."""
+        self._enter("engine_plan")
+        self._known(engine_job_id)
+        return self.operators
+
+    def limit_reading(self, engine_job_id: str, rows_per_second: float | None) -> None:
+        """Note the limit."""
+        self._enter("limit_reading")
+        self._known(engine_job_id)
+        self.limits[engine_job_id] = rows_per_second
+        self._leave("limit_reading")
 
     def cancel(self, engine_job_id: str) -> None:
         """Begin to cancel."""

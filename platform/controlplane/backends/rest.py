@@ -8,10 +8,11 @@ Times    event times come as int64 microseconds; the largest stands for the end 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from controlplane.backends.asking import asking
 from controlplane.backends.contract import (
@@ -91,6 +92,19 @@ class RestBackend(RestSnapshots):
         if detail.state == "RESTARTING":
             return next((one.sentence for one in self._quick.job_failures(detail.id, 1)), "")
         return ""
+
+    def engine_plan(self, engine_job_id: str) -> Mapping[str, Any]:
+        """Ask for it; Flink has none."""
+        with asking(UnknownJob):
+            try:
+                return self._quick.engine_plan(engine_job_id)
+            except NotFound:
+                return {}
+
+    def limit_reading(self, engine_job_id: str, rows_per_second: float | None) -> None:
+        """Limit every source."""
+        with asking(UnknownJob):
+            self._quick.limit_reading(engine_job_id, rows_per_second)
 
     def cancel(self, engine_job_id: str) -> None:
         """Cancel."""

@@ -22,6 +22,8 @@ TITLES = {
     "rescale": "Rescale {job}",
     "start_replay": "Replay of {job}",
     "abandon_replay": "Abandon replay of {job}",
+    "promote_replay": "Promote replay of {job}",
+    "rollback_replay": "Undo the promotion of {job}",
     "verify": "Verify a savepoint of {job}",
     "dispose": "Delete a savepoint of {job}",
     "import": "Import a savepoint into {job}",

@@ -6,22 +6,26 @@ Errors   Refused, with one sentence.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
+from django.utils import timezone
 
-from controlplane.access.errors import conflict
+from controlplane.access.errors import Refused, conflict, invalid
 from controlplane.access.lookup import require
 from controlplane.access.models import Role
 from controlplane.audit.record import record
+from controlplane.backends.errors import EngineAway, EngineError
+from controlplane.backends.registry import client_for
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.settings import checked_parallelism
 from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.replay import lifecycle, progress
-from controlplane.replay.models import OPEN, Replay
+from controlplane.replay.models import OPEN, Difference, Replay
 from controlplane.replay.preflight import check_fit
 from controlplane.replay.progress import Progress, Sample
 from controlplane.snapshots.models import Savepoint
@@ -60,6 +64,78 @@ def abandon_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Op
     require(actor, replay.job, Role.OPERATOR)
     params = {"replay": replay.pk}
     return start_operation("abandon_replay", replay.job, actor, params, idempotency_key)
+
+
+def limit_replay(replay: Replay, actor: User, rows_per_second: float | None) -> None:
+    """Let it read at most so fast; None: as fast as it can. Operator."""
+    if rows_per_second is not None and not 0 < rows_per_second < float("inf"):
+        msg = f"read limit must be rows per second, more than 0: got {rows_per_second}"
+        raise invalid(msg, "rows_per_second")
+    _read_at(replay, actor, "replay.limit", read_limit=rows_per_second)
+
+
+def pause_replay(replay: Replay, actor: User, *, paused: bool) -> None:
+    """Let it read nothing for now, or go on; the limit then holds again. Operator."""
+    _read_at(replay, actor, "replay.pause" if paused else "replay.resume", paused=paused)
+
+
+def _read_at(replay: Replay, actor: User, name: str, **values: Any) -> None:
+    """Ask the engine first: what it refuses is not written down."""
+    require(actor, replay.job, Role.OPERATOR)
+    if replay.status not in (Replay.Status.REPLAYING, Replay.Status.CAUGHT_UP):
+        msg = f"{replay} does not read: it is {replay.get_status_display().lower()}"
+        raise conflict(msg)
+    before = {key: getattr(replay, key) for key in values}
+    for key, value in values.items():
+        setattr(replay, key, value)
+    _ask_for_limit(replay)
+    with transaction.atomic():
+        replay.save(update_fields=list(values))
+        record(actor, name, str(replay), job=replay.job, before=before, after=values)
+        lifecycle.tell(replay)
+
+
+def _ask_for_limit(replay: Replay) -> None:
+    if replay.run is None:
+        return
+    limit = 0.0 if replay.paused else replay.read_limit
+    try:
+        client_for(replay.job.cluster).limit_reading(replay.run.engine_job_id, limit)
+    except EngineAway as error:
+        raise Refused(502, "engine", error.message) from error
+    except EngineError as error:
+        raise conflict(error.message) from error
+
+
+def promote_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:
+    """Let its version take the place of the live one, with what it has corrected. Operator."""
+    require(actor, replay.job, Role.OPERATOR)
+    if open_ones := Difference.objects.filter(output__replay=replay, accepted_at=None).count():
+        msg = (
+            f"{replay} cannot be promoted: {open_ones} kinds of differences are not accepted; "
+            "accept those that the new version intends"
+        )
+        raise Refused(409, "differences", msg)
+    params = {"replay": replay.pk, "version": replay.version_id}
+    return start_operation("promote_replay", replay.job, actor, params, idempotency_key)
+
+
+@transaction.atomic
+def accept_difference(difference: Difference, actor: User) -> None:
+    """Say that the new version intends these differences. Operator."""
+    replay = difference.output.replay
+    require(actor, replay.job, Role.OPERATOR)
+    waiting = Difference.objects.filter(pk=difference.pk, accepted_at=None)
+    if waiting.update(accepted_by=actor, accepted_at=timezone.now()):
+        after = {"difference": str(difference), "rows": difference.rows}
+        record(actor, "replay.accept", str(replay), job=replay.job, after=after)
+
+
+def rollback_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:
+    """Let the version before take its place again, with its outputs. Operator."""
+    require(actor, replay.job, Role.OPERATOR)
+    params = {"replay": replay.pk, "version": replay.version_id}
+    return start_operation("rollback_replay", replay.job, actor, params, idempotency_key)
 
 
 @transaction.atomic

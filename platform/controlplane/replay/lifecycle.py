@@ -1,7 +1,8 @@
 """The only functions that change how a replay stands.
 
-planned → starting → replaying → caught_up → finished
-             any of these → abandoned | failed
+planned → starting → replaying → caught_up → cutting_over → promoted
+             any of these → finished | abandoned | failed
+                            promoted → rolling_back → rolled_back | failed
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from controlplane.jobs.models import Run, RunState
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
-from controlplane.replay.models import OPEN, Replay
+from controlplane.replay.models import HANDING_OVER, OPEN, Replay
 
 
 def started(replay: Replay, now: datetime) -> bool:
@@ -43,10 +44,57 @@ def failed(replay: Replay, sentence: str, now: datetime) -> bool:
     return _end(replay, Replay.Status.FAILED, now, failure=sentence)
 
 
+def cutting_over(replay: Replay, now: datetime) -> bool:
+    """Its version begins to take the place of the live one."""
+    return _move(replay, (Replay.Status.CAUGHT_UP,), Replay.Status.CUTTING_OVER, failure="")
+
+
+def promoted(replay: Replay, now: datetime, old_run: Run, new_run: Run, still_ms: int) -> bool:
+    """Its version is the live one."""
+    return _move(
+        replay,
+        (Replay.Status.CUTTING_OVER,),
+        Replay.Status.PROMOTED,
+        promoted_at=now,
+        ended_at=now,
+        old_run=old_run,
+        new_run=new_run,
+        old_savepoint=new_run.job.savepoints.filter(run=old_run).latest("pk"),
+        stood_still_ms=still_ms,
+    )
+
+
+def not_promoted(replay: Replay, sentence: str, now: datetime) -> bool:
+    """It could not take the place; while its own run goes on it may try again."""
+    replay.refresh_from_db()
+    if replay.run is not None and not replay.run.is_terminal:
+        back = Replay.Status.CAUGHT_UP
+        return _move(replay, (Replay.Status.CUTTING_OVER,), back, note=sentence[:500])
+    moved = (Replay.Status.CUTTING_OVER,), Replay.Status.FAILED
+    return _move(replay, *moved, failure=sentence, ended_at=now)
+
+
+def rolling_back(replay: Replay, now: datetime) -> bool:
+    """The version before begins to take its place again."""
+    return _move(replay, (Replay.Status.PROMOTED,), Replay.Status.ROLLING_BACK)
+
+
+def rolled_back(replay: Replay, now: datetime) -> bool:
+    """The version before is the live one again."""
+    return _move(replay, (Replay.Status.ROLLING_BACK,), Replay.Status.ROLLED_BACK, ended_at=now)
+
+
+def not_rolled_back(replay: Replay, sentence: str, now: datetime) -> bool:
+    """Neither version runs, and the sentence says what to do."""
+    moved = (Replay.Status.ROLLING_BACK,), Replay.Status.FAILED
+    return _move(replay, *moved, failure=sentence, ended_at=now)
+
+
 def run_changed(run: Run, now: datetime) -> None:
     """The engine reports another state of a replay's run."""
     replay = Replay.objects.filter(run=run).first()
-    if replay is None:
+    # Whoever promotes it ends its run, and says what comes of it.
+    if replay is None or replay.status in HANDING_OVER:
         return
     match run.state:
         case RunState.FAILED | RunState.LOST:

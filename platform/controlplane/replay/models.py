@@ -9,8 +9,9 @@ from django.db import models
 class Replay(models.Model):
     """One replay, from the plan to its end.
 
-    planned → starting → replaying → caught_up → finished
-                 any of these → abandoned | failed
+    planned → starting → replaying → caught_up → cutting_over → promoted
+                 any of these → finished | abandoned | failed
+                                promoted → rolling_back → rolled_back | failed
     """
 
     class Status(models.TextChoices):
@@ -20,6 +21,10 @@ class Replay(models.Model):
         STARTING = "starting", "Starting"
         REPLAYING = "replaying", "Replaying"
         CAUGHT_UP = "caught_up", "Caught up"
+        CUTTING_OVER = "cutting_over", "Cutting over"
+        PROMOTED = "promoted", "Promoted"
+        ROLLING_BACK = "rolling_back", "Rolling back"
+        ROLLED_BACK = "rolled_back", "Rolled back"
         FINISHED = "finished", "Finished"
         ABANDONED = "abandoned", "Abandoned"
         FAILED = "failed", "Failed"
@@ -48,6 +53,25 @@ class Replay(models.Model):
     """What holds it up, in one sentence: "not catching up: …"."""
     caught_up_at = models.DateTimeField(null=True, blank=True)
     failure = models.TextField(blank=True)
+    read_limit = models.FloatField(null=True, blank=True)
+    """Rows per second that its sources may read; null: as fast as they can."""
+    paused = models.BooleanField(default=False)
+    """Whether it reads nothing for now; the limit holds again afterwards."""
+    old_run = models.ForeignKey(
+        "jobs.Run", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """The live run that it took the place of."""
+    new_run = models.ForeignKey(
+        "jobs.Run", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """The live run that its version has since it was promoted."""
+    old_savepoint = models.ForeignKey(
+        "snapshots.Savepoint", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """Where the old version stopped: from there it goes on after a roll-back."""
+    promoted_at = models.DateTimeField(null=True, blank=True)
+    stood_still_ms = models.BigIntegerField(null=True, blank=True)
+    """How long no version ran when it was promoted."""
     history = models.JSONField(default=list, blank=True)
     """Points of the chart, oldest first: [wall ms, replay's event ms, live event ms]."""
     samples = models.JSONField(default=list, blank=True)
@@ -77,5 +101,89 @@ class Replay(models.Model):
         return self.status in ENDED
 
 
-ENDED = (Replay.Status.FINISHED, Replay.Status.ABANDONED, Replay.Status.FAILED)
-OPEN = tuple(status for status in Replay.Status if status not in ENDED)
+class ReplayOutput(models.Model):
+    """One output of a replay beside the live one, and how far both have been compared."""
+
+    replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="outputs")
+    uid = models.CharField(max_length=200)
+    """Of the sink."""
+    name = models.CharField(max_length=200)
+    kind = models.CharField(max_length=32)
+    place = models.CharField(max_length=500)
+    """The live target: folder or measurement."""
+    bucket = models.CharField(max_length=100, blank=True)
+    beside = models.CharField(max_length=520)
+    """The replay's."""
+    keys = models.JSONField(default=list)
+    time_column = models.CharField(max_length=200, blank=True)
+    tolerance = models.JSONField(default=dict, blank=True)
+    """Column → by how much its values may differ and still count as equal."""
+    why_not = models.CharField(max_length=500, blank=True)
+    """Why it is not compared."""
+    trouble = models.CharField(max_length=500, blank=True)
+    """Why it could not be compared the last time."""
+    compared_to = models.DateTimeField(null=True, blank=True)
+    """Event time up to which it has been."""
+    closed_to = models.DateTimeField(null=True, blank=True)
+    """Event time up to which both sides had written when it was last looked at."""
+    compared_at = models.DateTimeField(null=True, blank=True)
+
+    class Exchange(models.TextChoices):
+        """How far it has been handed over."""
+
+        NONE = "", "Not exchanged"
+        KEPT = "kept", "What gives way is kept"
+        SWAPPED = "swapped", "The new one is in its place"
+        RETURNING = "returning", "The new one is kept"
+        RESTORED = "restored", "The old one is in its place again"
+
+    exchange = models.CharField(
+        max_length=16, choices=Exchange.choices, default=Exchange.NONE, blank=True
+    )
+    """Of points, whose steps cannot be told from the points."""
+    hours = models.JSONField(default=list, blank=True)
+    """[hour in epoch ms, equal, changed, only old, only new], in order."""
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["replay", "uid"], name="one_output_per_sink"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.replay.name} {self.name}"
+
+
+class Difference(models.Model):
+    """Rows that differ in the same way."""
+
+    output = models.ForeignKey(ReplayOutput, on_delete=models.CASCADE, related_name="differences")
+    verdict = models.CharField(max_length=16)
+    fields = models.JSONField(default=list)
+    """Names of the columns that differ; none of rows that only one side has."""
+    rows = models.BigIntegerField()
+    first_seen = models.DateTimeField()
+    """Event time of the first of them."""
+    examples = models.JSONField(default=list)
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    accepted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["output", "-rows", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.output}: {self.verdict} {', '.join(self.fields)}"
+
+
+ENDED = (
+    Replay.Status.FINISHED,
+    Replay.Status.ABANDONED,
+    Replay.Status.FAILED,
+    Replay.Status.PROMOTED,
+    Replay.Status.ROLLED_BACK,
+)
+"""Nothing of it runs beside the live job any more."""
+HANDING_OVER = (Replay.Status.CUTTING_OVER, Replay.Status.ROLLING_BACK)
+OPEN = tuple(status for status in Replay.Status if status not in (*ENDED, *HANDING_OVER))

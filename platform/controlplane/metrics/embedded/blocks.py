@@ -106,14 +106,29 @@ def put(db: Db, column: int, region: Region, points: Points) -> None:
 def _put_rollups(db: Db, column: int, region: Region, step: int, partials: Partials) -> None:
     """Put the roll-ups of a region in the place of those that were there."""
     start = region.start // SPAN_OF[step] * SPAN_OF[step]
-    kept = [
-        known.where((known.start < region.start) | (known.start >= region.end))
-        for known in rollups(db, column, step, start, start + SPAN_OF[step])
-    ]
-    whole = together([*kept, partials])
+    whole = together([*_others(db, column, region, step), partials])
     db.execute(
         "INSERT OR REPLACE INTO rollups VALUES (?, ?, ?, ?)", (column, step, start, _pack(whole))
     )
+
+
+def drop_rollups(db: Db, column: int, region: Region, step: int) -> None:
+    """Take away the roll-ups of a region."""
+    start = region.start // SPAN_OF[step] * SPAN_OF[step]
+    others = [known for known in _others(db, column, region, step) if len(known.start)]
+    at = (column, step, start)
+    db.execute("DELETE FROM rollups WHERE column_id = ? AND step_ns = ? AND start_ns = ?", at)
+    if others:
+        db.execute("INSERT INTO rollups VALUES (?, ?, ?, ?)", (*at, _pack(together(others))))
+
+
+def _others(db: Db, column: int, region: Region, step: int) -> list[Partials]:
+    """The roll-ups of its span that are not of the region."""
+    start = region.start // SPAN_OF[step] * SPAN_OF[step]
+    return [
+        known.where((known.start < region.start) | (known.start >= region.end))
+        for known in rollups(db, column, step, start, start + SPAN_OF[step])
+    ]
 
 
 def rollups(db: Db, column: int, step: int, low: int, high: int) -> list[Partials]:

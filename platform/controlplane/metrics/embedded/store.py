@@ -28,6 +28,7 @@ from controlplane.metrics.embedded.compaction import (
     expire,
 )
 from controlplane.metrics.embedded.database import Columns, Database, Db
+from controlplane.metrics.embedded.removal import remove_from
 from controlplane.metrics.line_protocol import FieldValue, Point
 
 PAUSE_S = 0.005
@@ -94,6 +95,17 @@ class SeriesStore:
             if known != given:
                 return f"field {field!r} is of type {known}: got {given}"
         return None
+
+    def remove(self, bucket: str, measurement: str, start_ms: float) -> None:
+        """Remove the points of a measurement from a time on."""
+        with self._database.writing() as db:
+            columns = db.execute(
+                "SELECT columns.id FROM columns JOIN series ON series_id = series.id"
+                " WHERE bucket = ? AND measurement = ?",
+                (bucket, measurement),
+            ).fetchall()
+            for (column,) in columns:
+                remove_from(db, column, _ns(start_ms, 0))
 
     # Housekeeping.
 

@@ -7,6 +7,7 @@ from controlplane.operations.kinds.cancel import Cancel
 from controlplane.operations.kinds.deploy import Deploy
 from controlplane.operations.kinds.dispose import Dispose
 from controlplane.operations.kinds.import_savepoint import ImportSavepoint
+from controlplane.operations.kinds.promotions import PromoteReplay, RollBackReplay
 from controlplane.operations.kinds.replays import AbandonReplay, StartReplay
 from controlplane.operations.kinds.rescale import Rescale
 from controlplane.operations.kinds.savepoint import TakeSavepoint
@@ -27,6 +28,8 @@ _KINDS: dict[str, Kind] = {
         Rescale(),
         StartReplay(),
         AbandonReplay(),
+        PromoteReplay(),
+        RollBackReplay(),
         Verify(),
         Dispose(),
         ImportSavepoint(),

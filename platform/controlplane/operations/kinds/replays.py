@@ -24,6 +24,7 @@ from controlplane.operations.contract import (
     Step,
     StepFailed,
     Superseded,
+    Wait,
 )
 from controlplane.operations.kinds.deploy import adopt
 from controlplane.operations.models import Operation
@@ -31,6 +32,9 @@ from controlplane.operations.steps import ending, starting
 from controlplane.operations.steps.rows import conclude, replay_of, run_of, version_of
 from controlplane.operations.steps.settling import settle
 from controlplane.replay import lifecycle as replays
+from controlplane.replay.models import HANDING_OVER
+from controlplane.replay.outputs.handing import create_outputs
+from controlplane.replay.outputs.targets import targets_of
 
 
 def create_run(context: Context) -> None:
@@ -50,10 +54,20 @@ def create_run(context: Context) -> None:
     adopt(operation, run)
 
 
+def confirm(context: Context) -> Outcome:
+    """See it come up with every task, and ask for its sinks."""
+    outcome = starting.confirm(context)
+    if isinstance(outcome, Wait):
+        return outcome
+    plan = context.engine.engine_plan(run_of(context.operation).engine_job_id)
+    return Done({**outcome.found, "engine_plan": dict(plan)})
+
+
 def record_up(context: Context) -> None:
     """It replays."""
     starting.record_up(context)
     replay = replay_of(context.operation)
+    create_outputs(replay, targets_of(context.operation.result.pop("engine_plan", {})))
     replays.started(replay, context.now)
     text = f"{replay} replays from savepoint {replay.savepoint_id}"
     conclude(context, text, f"/replays/{replay.pk}/")
@@ -80,7 +94,7 @@ class StartReplay(Kind):
     steps = (
         Step("upload", "gives the engine the job file", starting.upload, create_run, builds=True),
         Step("start", "asks the engine to start the replay", starting.start, builds=True),
-        Step("confirm", "waits for every task to run", starting.confirm, record_up, 120.0),
+        Step("confirm", "waits for every task to run", confirm, record_up, 120.0),
     )
     recovery = (
         Step("withdraw", "takes the replay back", withdraw),
@@ -132,6 +146,9 @@ class AbandonReplay(Kind):
         replay = job.replays.get(pk=params["replay"])
         if replay.is_terminal:
             msg = f"{replay} has ended already ({replay.get_status_display().lower()})"
+            raise conflict(msg)
+        if replay.status in HANDING_OVER:
+            msg = f"{replay} is {replay.get_status_display().lower()}: wait until that has ended"
             raise conflict(msg)
 
     def begin(self, operation: Operation, now: datetime) -> None:

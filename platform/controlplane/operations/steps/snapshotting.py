@@ -96,6 +96,17 @@ def mirrored(run: Run) -> str:
     return newest_one.external_path if newest_one else ""
 
 
+def may_still_stop(context: Context) -> bool:
+    """Whether the job may end by itself yet: its savepoint is complete, or on its way."""
+    run = old_run_of(context.operation)
+    try:
+        if not context.engine.savepoint_status(run.engine_job_id, _trigger_id(context)).done:
+            return True
+    except UnknownTrigger:
+        pass
+    return bool(_find(context))
+
+
 def _after_failure(context: Context, failure: str) -> Outcome:
     """A job that restarts fails the savepoint that is on its way: ask again, a few times."""
     sentence = f"the savepoint of {context.job.name} failed: {failure}"

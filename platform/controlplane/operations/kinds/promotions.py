@@ -1,0 +1,324 @@
+"""Promote a replay: its version takes the place of the live one; and roll back.
+
+    promote    upload → ready → trigger → savepoint → manifest → old_end →
+               stop_replay → replay_savepoint → replay_end → swap → start → confirm
+    recovery   look → withdraw → gone → restore → upload_old → start_old → confirm_old
+    roll back                  cancel → gone → restore → upload_old → start_old → confirm_old
+
+Guarantee   At no moment do two runs write to the targets: a run is started when the one before was
+            seen to end. A promotion that fails leaves the old version running, with its outputs as
+            they were; if that fails too the operation says that no version runs, and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from controlplane.access.errors import Refused, conflict
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import Job, Run, RunState
+from controlplane.moments import epoch_ms
+from controlplane.operations.contract import (
+    Context,
+    Done,
+    Kind,
+    Outcome,
+    Step,
+    StepFailed,
+    Superseded,
+    Wait,
+)
+from controlplane.operations.kinds import checks
+from controlplane.operations.kinds.savepoint import READY, TAKE, begin_savepoint
+from controlplane.operations.models import Operation
+from controlplane.operations.steps import ending, handover, snapshotting, starting
+from controlplane.operations.steps.rows import (
+    conclude,
+    old_run_of,
+    replay_of,
+    run_of,
+    savepoint_of,
+)
+from controlplane.replay import lifecycle as replays
+from controlplane.replay.models import Replay
+from controlplane.snapshots.models import Savepoint
+
+BEFORE_ANYTHING = ("upload", "ready", "trigger")
+"""A failure there has stopped nothing."""
+
+
+def record_old_end(context: Context) -> None:
+    """The old version has ended, and the clock of the pause runs."""
+    ending.record_end(context)
+    operation = context.operation
+    operation.result.pop("ended", None)
+    operation.result |= {"still_since_ms": epoch_ms(context.now)}
+    operation.save(update_fields=["result"])
+
+
+def record_replays_end(context: Context) -> None:
+    """Nothing writes now: the new version's run may be made."""
+    operation, run = context.operation, handover.replay_run_of(context)
+    found = operation.result.pop("ended", RunState.FINISHED)
+    runs.observe(run, found, context.now)
+    handover.create_new_run(context)
+
+
+def record_promoted(context: Context) -> None:
+    """The new version is the live one."""
+    starting.record_up(context)
+    operation, replay = context.operation, replay_of(context.operation)
+    still_ms = (epoch_ms(context.now) or 0) - operation.result["still_since_ms"]
+    run = run_of(operation)
+    replays.promoted(replay, context.now, old_run_of(operation), run, still_ms)
+    text = (
+        f"{context.job.name} runs version {run.version.number}, promoted from {replay.name}; "
+        f"no version ran for {still_ms / 1000:.1f} s"
+    )
+    conclude(context, text, f"/replays/{replay.pk}/")
+
+
+def look(context: Context) -> Outcome:
+    """See whether the old version still runs, once it is certain that it will not stop later."""
+    run = old_run_of(context.operation)
+    job = context.engine.job(run.engine_job_id)
+    if not job.has_ended:
+        if job.is_up and not snapshotting.may_still_stop(context):
+            return Done({"old_lives": True})
+        return Wait(f"{starting.waiting_text(job)}; waits until it is clear whether it stops")
+    if savepoint_of(context.operation).status == Savepoint.Status.COMPLETED:
+        return Done({"old_lives": False})
+    outcome = snapshotting.await_savepoint(context)
+    if isinstance(outcome, Wait):
+        return outcome
+    context.operation.result |= dict(outcome.found)
+    manifest = snapshotting.read_manifest(context)
+    return Done({**outcome.found, **manifest.found, "old_lives": False})
+
+
+def record_look(context: Context) -> None:
+    """What was found of its savepoint belongs into the catalogue."""
+    operation = context.operation
+    if operation.result["old_lives"]:
+        return
+    if "summary" in operation.result:
+        snapshotting.record_savepoint(context)
+    runs.observe(old_run_of(operation), RunState.FINISHED, context.now)
+
+
+def stopped(operation: Operation) -> bool:
+    """Whether the old version has stopped, so that it has to be started again."""
+    return not operation.result.get("old_lives")
+
+
+def begun(operation: Operation) -> bool:
+    """Whether there is a run of the new version."""
+    return "run" in operation.result
+
+
+def withdraw(context: Context) -> Outcome:
+    """Take the new version back, so that it cannot come up beside the old one."""
+    return ending.cancel_run(context, run_of(context.operation))
+
+
+def await_withdrawn(context: Context) -> Outcome:
+    """See it gone."""
+    if "ended" in context.result or not begun(context.operation):
+        return Done()
+    return ending.await_end_of(context, run_of(context.operation))
+
+
+def record_withdrawn(context: Context) -> None:
+    """The new version's run has ended; one of the old version takes its place."""
+    operation = context.operation
+    if begun(operation):
+        state = RunState.FAILED if operation.error else RunState.CANCELED
+        runs.observe(run_of(operation), state, context.now, failure=operation.error)
+        operation.result["new_run"] = operation.result["run"]
+    handover.create_old_run(context)
+
+
+BACK = (
+    Step(
+        "gone",
+        "waits for the new version to end",
+        await_withdrawn,
+        record_withdrawn,
+        timeout_s=120.0,
+        when=stopped,
+    ),
+    Step("restore", "puts the old outputs back", handover.restore_outputs, when=stopped),
+    Step(
+        "upload_old",
+        "gives the engine the old job file",
+        handover.upload_run,
+        builds=True,
+        when=stopped,
+    ),
+    Step(
+        "start_old",
+        "asks the engine to start the old version",
+        starting.start,
+        builds=True,
+        when=stopped,
+    ),
+)
+
+
+class PromoteReplay(Kind):
+    """Let a replay's version take the place of the live one."""
+
+    name = "promote_replay"
+    steps = (
+        Step("upload", "gives the engine the job file", starting.upload, builds=True),
+        READY,
+        Step("trigger", "asks the old version to stop with a savepoint", snapshotting.trigger_stop),
+        *TAKE,
+        Step("old_end", "waits for the old version to end", ending.await_end, record_old_end, 120),
+        Step("stop_replay", "asks the replay to stop with a savepoint", handover.stop_replay),
+        Step(
+            "replay_savepoint",
+            "waits for every task of the replay to write its part",
+            handover.await_replays_savepoint,
+            handover.record_replays_savepoint,
+            timeout_s=120.0,
+        ),
+        Step(
+            "replay_end",
+            "waits for the replay to end",
+            handover.await_replays_end,
+            record_replays_end,
+            timeout_s=120.0,
+        ),
+        Step("swap", "puts the new outputs in place of the old", handover.swap_outputs),
+        Step("start", "asks the engine to start the new version", starting.start, builds=True),
+        Step("confirm", "waits for every task to run", starting.confirm, record_promoted, 120.0),
+    )
+    recovery = (
+        Step("look", "looks whether the old version runs", look, record_look, 120.0),
+        Step("withdraw", "takes the new version back", withdraw, when=begun),
+        *BACK,
+        Step(
+            "confirm_old",
+            "waits for every task of the old version to run",
+            starting.confirm,
+            starting.record_up,
+            timeout_s=120.0,
+            when=stopped,
+        ),
+    )
+
+    settled = frozenset(step.name for step in steps if step.name not in BEFORE_ANYTHING)
+
+    def check(self, job: Job, params: Mapping[str, Any]) -> None:
+        """Only a replay that has caught up, beside a live run of another version."""
+        replay = job.replays.get(pk=params["replay"])
+        checks.require_live_run(job, "take the place of")
+        if replay.status != Replay.Status.CAUGHT_UP:
+            msg = (
+                f"{replay} cannot be promoted: it is {replay.get_status_display().lower()}; "
+                "wait until it has caught up"
+            )
+            raise conflict(msg)
+
+    def begin(self, operation: Operation, now: datetime) -> None:
+        """Put the old version's savepoint into the catalogue."""
+        begin_savepoint(operation, Savepoint.Origin.UPGRADE)
+        operation.result |= {"stops": True, "old_run": operation.result.pop("run")}
+        replays.cutting_over(replay_of(operation), now)
+
+    def must_recover(self, operation: Operation, failure: StepFailed) -> bool:
+        """From the moment on that the old version was asked to stop."""
+        return operation.step not in BEFORE_ANYTHING
+
+    def fail(self, context: Context, failure: StepFailed) -> None:
+        """Say what runs; a replay that still runs can be promoted again."""
+        operation, replay = context.operation, replay_of(context.operation)
+        snapshotting.fail_savepoint(context, failure)
+        runs.want(context.job, Job.Desired.RUNNING)
+        replays.not_promoted(replay, str(failure), context.now)
+        _end_unstarted(context, operation, failure)
+
+
+def _end_unstarted(context: Context, operation: Operation, failure: StepFailed) -> None:
+    if "run" not in operation.result or isinstance(failure, Superseded):
+        return
+    run = run_of(operation)
+    if run.state == RunState.INITIALIZING:
+        runs.observe(run, RunState.FAILED, context.now, failure=str(failure))
+
+
+def cancel_new(context: Context) -> Outcome:
+    """Cancel the new version; what it has not committed is never seen."""
+    return ending.cancel_run(context, run_of(context.operation))
+
+
+def record_rolled_back(context: Context) -> None:
+    """The old version is the live one again."""
+    starting.record_up(context)
+    operation, replay = context.operation, replay_of(context.operation)
+    run = run_of(operation)
+    replays.rolled_back(replay, context.now)
+    text = (
+        f"{context.job.name} runs version {run.version.number} again, "
+        f"from savepoint {run.restored_from_id}, with its outputs"
+    )
+    conclude(context, text, f"/replays/{replay.pk}/")
+
+
+class RollBackReplay(Kind):
+    """Let the old version take its place again, with its outputs."""
+
+    name = "rollback_replay"
+    steps = (
+        Step("cancel", "asks the engine to cancel the new version", cancel_new),
+        *BACK,
+        Step(
+            "confirm_old",
+            "waits for every task of the old version to run",
+            starting.confirm,
+            record_rolled_back,
+            timeout_s=120.0,
+        ),
+    )
+
+    settled = frozenset(step.name for step in steps)
+
+    def check(self, job: Job, params: Mapping[str, Any]) -> None:
+        """Only while the run that was promoted is still the live one."""
+        replay = job.replays.get(pk=params["replay"])
+        run = checks.require_live_run(job, "roll back")
+        if replay.status != Replay.Status.PROMOTED:
+            msg = f"{replay} cannot be rolled back: it is {replay.get_status_display().lower()}"
+            raise conflict(msg)
+        if run.pk != replay.new_run_id:
+            msg = (
+                f"{replay} cannot be rolled back: {job.name} was started again since it was "
+                "promoted; start the old version from a savepoint instead"
+            )
+            raise Refused(409, "changed", msg)
+        checks.require_usable(job, replay.old_savepoint_id)
+
+    def begin(self, operation: Operation, now: datetime) -> None:
+        """It is about the promoted run, and the one before it."""
+        replay = replay_of(operation)
+        operation.run = replay.new_run
+        operation.result |= {
+            "run": replay.new_run_id,
+            "old_run": replay.old_run_id,
+            "savepoint": replay.old_savepoint_id,
+        }
+        replays.rolling_back(replay, now)
+
+    def fail(self, context: Context, failure: StepFailed) -> None:
+        """Say that no version runs."""
+        operation, replay = context.operation, replay_of(context.operation)
+        run = Run.objects.get(pk=operation.result["old_run"])
+        text = (
+            f"no version of {context.job.name} runs: {failure}; start version "
+            f"{run.version.number} from savepoint {replay.old_savepoint_id}"
+        )
+        replays.not_rolled_back(replay, text, context.now)
+        _end_unstarted(context, operation, failure)

@@ -1,0 +1,183 @@
+"""Steps that hand a job's outputs to another run: stop the replay, exchange, start again.
+
+Guarantee   outputs are exchanged only while nobody writes: each run before was seen to end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from controlplane.backends.contract import SavepointSummary
+from controlplane.backends.errors import UnknownTrigger
+from controlplane.jobs import lifecycle as runs
+from controlplane.jobs.models import Run
+from controlplane.jobs.settings import settings_from
+from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
+from controlplane.operations.kinds.deploy import adopt
+from controlplane.operations.models import Operation
+from controlplane.operations.steps import ending, starting
+from controlplane.operations.steps.rows import (
+    folder_of,
+    old_run_of,
+    replay_of,
+    run_of,
+    savepoint_of,
+    version_of,
+)
+from controlplane.replay.outputs import handing
+from controlplane.replay.outputs.tables import OutputUnreadable
+from controlplane.snapshots import lifecycle as savepoints
+from controlplane.snapshots.models import Savepoint
+
+
+def replay_run_of(context: Context) -> Run:
+    """The run of the replay, which writes beside the targets."""
+    run = replay_of(context.operation).run
+    if run is None:
+        msg = f"{replay_of(context.operation)} was never started"
+        raise StepFailed(msg)
+    return run
+
+
+def stop_replay(context: Context) -> Outcome:
+    """Ask the replay's run to stop with a savepoint, once every task of it runs."""
+    run = replay_run_of(context)
+    job = context.engine.job(run.engine_job_id)
+    if job.has_ended:
+        if _replays_savepoint(context):
+            return Done()
+        msg = f"{job.name} has ended ({job.state}) without a savepoint: replay again"
+        raise StepFailed(msg)
+    if not job.is_up:
+        return Wait(starting.waiting_text(job))
+    trigger_id = context.derived_id("stop replay")
+    context.engine.stop(run.engine_job_id, _folder(context), trigger_id, drain=False)
+    return Done()
+
+
+def await_replays_savepoint(context: Context) -> Outcome:
+    """See that savepoint complete, and read its manifest."""
+    run = replay_run_of(context)
+    try:
+        status = context.engine.savepoint_status(
+            run.engine_job_id, context.derived_id("stop replay")
+        )
+    except UnknownTrigger:
+        location = _replays_savepoint(context)
+        if not location:
+            again = stop_replay(context)
+            return again if isinstance(again, Wait) else Wait("asked the engine again", 1.0)
+    else:
+        if status.failure:
+            msg = f"the savepoint of {replay_of(context.operation)} failed: {status.failure}"
+            raise StepFailed(msg)
+        if not status.done:
+            return Wait("waits for every task of the replay to write its part")
+        location = status.location
+    summary = asdict(context.engine.savepoint(location))
+    at = summary["event_time"]
+    kept = summary | {"event_time": at and at.isoformat(), "location": location}
+    return Done({"new_summary": kept})
+
+
+def record_replays_savepoint(context: Context) -> None:
+    """Put it into the catalogue."""
+    kept: dict[str, Any] = dict(context.result["new_summary"])
+    if kept["event_time"]:
+        kept["event_time"] = datetime.fromisoformat(kept["event_time"])
+    operation, run = context.operation, replay_run_of(context)
+    label = f"{replay_of(operation)} when it was promoted"
+    made = savepoints.begin(run, Savepoint.Origin.STOP, label, operation.actor)
+    savepoints.complete(made, SavepointSummary(**kept), context.now)
+    operation.result |= {"new_savepoint": made.pk}
+    operation.save(update_fields=["result"])
+
+
+def await_replays_end(context: Context) -> Outcome:
+    """See the replay's run end."""
+    return ending.await_end_of(context, replay_run_of(context))
+
+
+def swap_outputs(context: Context) -> Outcome:
+    """Put what the replay has written in the place of what it corrects."""
+    return _told(context, handing.swap_all)
+
+
+def restore_outputs(context: Context) -> Outcome:
+    """Put back what the old version had written."""
+    return _told(context, handing.restore_all)
+
+
+def _told(context: Context, change: Any) -> Outcome:
+    try:
+        change(replay_of(context.operation), runs_of(context.operation))
+    except OutputUnreadable as error:
+        raise StepFailed(str(error)) from error
+    return Done()
+
+
+def runs_of(operation: Operation) -> list[str]:
+    """Engine's ids of the new version's runs: what they wrote is not the old version's."""
+    keys = [operation.result.get("new_run"), operation.result.get("run")]
+    found = Run.objects.filter(pk__in=[key for key in keys if key])
+    mine = [run.engine_job_id for run in found if run.version_id == operation.params["version"]]
+    replayed = replay_of(operation).run
+    return [*mine, *([replayed.engine_job_id] if replayed else [])]
+
+
+def create_new_run(context: Context) -> None:
+    """The new version shall go on from where its replay stopped, with the job's own settings."""
+    operation = context.operation
+    savepoint = Savepoint.objects.get(pk=operation.result["new_savepoint"])
+    run = runs.create_run(
+        context.job,
+        version_of(operation),
+        context.derived_id("new"),
+        context.now,
+        parallelism=settings_from(context.job.settings).parallelism,
+        restored_from=savepoint,
+        reason=f"started from {savepoint}, when {replay_of(operation)} was promoted",
+        started_by=operation.actor,
+    )
+    adopt(operation, run)
+
+
+def create_old_run(context: Context) -> None:
+    """The old version shall go on from where it stopped."""
+    operation = context.operation
+    operation.result.pop("ended", None)
+    old, savepoint = old_run_of(operation), savepoint_of(operation)
+    why = operation.error or f"{replay_of(operation)} was rolled back"
+    run = runs.create_run(
+        context.job,
+        old.version,
+        context.derived_id("old again"),
+        context.now,
+        parallelism=old.parallelism,
+        restored_from=savepoint,
+        settings=old.settings or context.job.settings,
+        reason=f"started again from {savepoint}: {why}"[:500],
+        started_by=operation.actor,
+    )
+    adopt(operation, run)
+
+
+def upload_run(context: Context) -> Outcome:
+    """Give the engine the file of the version that the operation's run has."""
+    return starting.upload_version(context, run_of(context.operation).version)
+
+
+def _folder(context: Context) -> str:
+    return f"{folder_of(context)}-replay"
+
+
+def _replays_savepoint(context: Context) -> str:
+    complete = sorted(Path(_folder(context)).glob("*/_metadata"))
+    if complete:
+        return str(complete[0].parent)
+    found = context.engine.savepoint_locations(replay_run_of(context).engine_job_id)
+    mine = [one for one in found if one.removeprefix("file://").startswith(f"{_folder(context)}/")]
+    return mine[0] if mine else ""

@@ -1,0 +1,147 @@
+"""All outputs of a replay handed over, files and points, and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import polars as pl
+import pytest
+
+from controlplane.metrics.line_protocol import Point
+from controlplane.metrics.store import OUTPUTS, series_store
+from controlplane.replay.comparison.found import Verdict
+from controlplane.replay.comparison.looking import AT_LEAST, count, look_at_all
+from controlplane.replay.models import Replay
+from controlplane.replay.outputs.handing import create_outputs, restore_all, swap_all
+from controlplane.replay.outputs.tables import files_at
+from controlplane.replay.outputs.targets import targets_of
+
+DAY = timedelta(days=1)
+BEGIN = datetime(2013, 3, 1, tzinfo=UTC)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+OLD, REPLAY = "a" * 32, "b" * 32
+
+
+def operator(uid, role, **description):
+    return {"uid": uid, "name": uid, "kind": role, "description": description}
+
+
+def plan(folder) -> dict:
+    """A source, and a window whose results go to files, points and a socket, in two vertices."""
+    window = operator("daily", "transform", keys="carrier, origin", window="tumbling 1 d")
+    files = operator("files", "sink", kind="parquet", target=f"{folder}@r-1")
+    points = operator(
+        "points", "sink", kind="influx", target="daily@r-1", bucket=OUTPUTS, tags="carrier, origin"
+    )
+    raw = operator("raw", "sink", kind="parquet", target=f"{folder}-raw@r-1")
+    other = operator("told", "sink", kind="print", target="told@r-1")
+    vertices = [
+        {"id": "v1", "operators": [operator("flights", "source"), raw]},
+        {"id": "v2", "operators": [window, files]},
+        {"id": "v3", "operators": [points, other]},
+    ]
+    edges = [
+        {"source": "v1", "target": "v2", "operator": 0},
+        {"source": "v2", "target": "v3", "operator": 0},
+    ]
+    return {"vertices": vertices, "edges": edges}
+
+
+@pytest.fixture
+def replay(running, alice, savepoint, tmp_path):
+    made = Replay.objects.create(
+        number=1,
+        job=running,
+        savepoint=savepoint,
+        version=running.versions.get(),
+        status=Replay.Status.CAUGHT_UP,
+        event_time_start=BEGIN,
+    )
+    create_outputs(made, targets_of(plan(tmp_path / "daily")))
+    return made
+
+
+@pytest.fixture
+def savepoint(running):
+    return running.savepoints.create(origin="manual", status="completed", location="/sp")
+
+
+def write(folder, run: str, days: range, delay: int) -> None:
+    """A file of one day each, and a point; the window of day n ends n days after the beginning."""
+    measurement = "daily@r-1" if folder.name.endswith("@r-1") else "daily"
+    for day in days:
+        end = BEGIN + day * DAY
+        row = {"carrier": ["AA"], "origin": ["JFK"], "window_start": [end - DAY]}
+        frame = pl.DataFrame({**row, "window_end": [end], "delay": [delay]})
+        folder.mkdir(exist_ok=True)
+        frame.write_parquet(folder / f"{run}-{day}.parquet")
+        tags = (("carrier", "AA"), ("origin", "JFK"))
+        time_ns = int(end.timestamp()) * 10**9
+        series_store().write(OUTPUTS, [Point(measurement, tags, (("delay", delay),), time_ns)])
+
+
+def delays(folder) -> tuple[list[int], list[int]]:
+    """What is in the files, and in the points."""
+    files = files_at(str(folder)).sort("window_end").collect()["delay"].to_list()
+    found = series_store().query(OUTPUTS, "daily", "delay")
+    return files, [int(value) for one in found for _, value in one.points]
+
+
+def test_a_plan_says_which_outputs_can_be_compared_and_why_others_cannot(replay, tmp_path):
+    told = {one.uid: (one.place, one.keys, one.why_not) for one in replay.outputs.all()}
+    assert told["files"] == (
+        str(tmp_path / "daily"),
+        ["carrier", "origin", "window_start"],
+        "",
+    )
+    assert told["points"] == ("daily", ["carrier", "origin"], "")
+    assert "no results of windows" in told["raw"][2]
+    assert "kind print" in told["told"][2]
+
+
+def test_outputs_of_every_kind_are_swapped_and_restored(replay, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(-1, 4), 1)
+    write(beside, REPLAY, range(1, 5), 2)
+    for _ in range(2):
+        swap_all(replay, [])
+        assert delays(target) == ([1, 1, 2, 2, 2, 2],) * 2
+    write(target, "c" * 32, range(5, 6), 2)
+    for _ in range(2):
+        restore_all(replay, [REPLAY, "c" * 32])
+        assert delays(target) == ([1] * 5,) * 2
+
+
+def test_looks_compare_each_closed_window_once(replay, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(-1, 9), 1)
+    write(beside, REPLAY, range(1, 3), 1)
+    look_at_all(NOW)
+    look_at_all(NOW + AT_LEAST / 2)  # too soon to say anything new
+    write(beside, REPLAY, range(3, 6), 2)
+    look_at_all(NOW + AT_LEAST)
+    files = replay.outputs.get(uid="files")
+    assert (count(files, Verdict.EQUAL), count(files, Verdict.CHANGED)) == (2, 0)
+
+    look_at_all(NOW + 2 * AT_LEAST)
+    look_at_all(NOW + 3 * AT_LEAST)
+    for output in replay.outputs.filter(why_not=""):
+        assert (count(output, Verdict.EQUAL), count(output, Verdict.CHANGED)) == (2, 3)
+        difference = output.differences.get()
+        assert (difference.fields, difference.rows) == (["delay"], 3)
+        assert difference.examples[0]["old"], difference.examples[0]["new"] == (
+            {"delay": 1},
+            {"delay": 2},
+        )
+
+
+def test_an_output_that_cannot_be_read_is_told_and_tried_again(replay, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(1, 3), 1)
+    write(beside, REPLAY, range(1, 3), 1)
+    (target / "torn.parquet").write_bytes(b"no parquet")
+    look_at_all(NOW)
+    assert "cannot be read" in replay.outputs.get(uid="files").trouble
+    (target / "torn.parquet").unlink()
+    look_at_all(NOW + AT_LEAST)
+    assert replay.outputs.get(uid="files").trouble == ""
