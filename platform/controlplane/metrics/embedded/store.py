@@ -98,7 +98,7 @@ class SeriesStore:
 
     def remove(self, bucket: str, measurement: str, start_ms: float) -> None:
         """Remove the points of a measurement from a time on."""
-        with self._database.writing() as db:
+        with self.database.writing() as db:
             columns = db.execute(
                 "SELECT columns.id FROM columns JOIN series ON series_id = series.id"
                 " WHERE bucket = ? AND measurement = ?",

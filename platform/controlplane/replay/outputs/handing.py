@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 
 from controlplane.metrics import exchange as points
-from controlplane.metrics.store import series_store
+from controlplane.metrics.influx import settings_here
+from controlplane.metrics.store import embedded_store
 from controlplane.replay.comparison.compare import Terms
 from controlplane.replay.models import Replay, ReplayOutput
 from controlplane.replay.outputs import exchange as files
@@ -36,9 +37,16 @@ def create_outputs(replay: Replay, targets: Sequence[Target]) -> None:
                 "bucket": target.bucket,
                 "keys": [] if terms is None else list(terms.keys),
                 "time_column": "" if terms is None else terms.time,
-                "why_not": target.why_not,
+                "why_not": target.why_not or _elsewhere(target),
             },
         )
+
+
+def _elsewhere(target: Target) -> str:
+    """Points that the embedded store does not have can be neither removed nor put back."""
+    if target.kind == POINTS and settings_here() is not None:
+        return "its points are in an InfluxDB server; only those of the embedded store are compared"
+    return ""
 
 
 def terms_of(output: ReplayOutput) -> Terms:
@@ -82,7 +90,7 @@ def restore_all(replay: Replay, runs: Sequence[str]) -> None:
 
 def _swap_points(output: ReplayOutput) -> None:
     """1. Keep what gives way. 2. Put the new points in its place."""
-    store, bucket = series_store(), output.bucket
+    store, bucket = embedded_store(), output.bucket
     since = points.first_ms(store, bucket, output.beside)
     if since is None:
         return
@@ -96,7 +104,7 @@ def _swap_points(output: ReplayOutput) -> None:
 
 def _restore_points(output: ReplayOutput) -> None:
     """1. Keep what the new version wrote. 2. Put the old points back."""
-    store, bucket = series_store(), output.bucket
+    store, bucket = embedded_store(), output.bucket
     since = points.first_ms(store, bucket, output.beside)
     if since is None or output.exchange in (State.NONE, State.RESTORED):
         return

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from controlplane.metrics.embedded.store import SeriesStore
-from controlplane.metrics.store import series_store
+from controlplane.metrics.store import embedded_store
 from controlplane.replay.outputs.targets import FILES, Target
 
 MOST_POINTS = 1_000_000
@@ -58,7 +58,7 @@ def points_of(
     measurement: str, bucket: str, store: SeriesStore | None = None
 ) -> pl.LazyFrame | None:
     """The points of a measurement, a row per tag set and time."""
-    known = store or series_store()
+    known = store or embedded_store()
     whole: pl.DataFrame | None = None
     for field in known.fields(bucket, measurement):
         column = _column(known, bucket, measurement, field)
