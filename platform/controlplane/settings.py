@@ -179,6 +179,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },
+    "keep jobs running": {
+        "task": "controlplane.jobs.tasks.keep_running",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
     "run due savepoint schedules": {
         "task": "controlplane.snapshots.tasks.run_due_schedules",
         "schedule": 2.0,
