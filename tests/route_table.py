@@ -138,6 +138,7 @@ ROUTES: dict[str, Rule] = {
     "GET /tokens/": signed_in(),
     "POST /tokens/issue/": signed_in(name="ci", scope="read", days="30"),
     "POST /tokens/<int:token_id>/revoke/": owner(typed="ci"),
+    "GET /settings/": platform_admin(),
     "GET /audit/": signed_in(),
     "GET /audit/download.csv": signed_in(),
     # the API, and the page that describes it

@@ -10,8 +10,12 @@ HEADWATER_TRUSTED_ORIGINS comma-separated origins whose pages may post here, bes
 HEADWATER_HTTPS           1 when a proxy in front speaks HTTPS: cookies become Secure
 HEADWATER_OIDC_ISSUER     address of a provider of single sign-on (OpenID Connect); none: off
 HEADWATER_OIDC_CLIENT_ID  who we are there
-HEADWATER_OIDC_CLIENT_SECRET  and how we prove it; or HEADWATER_OIDC_CLIENT_SECRET_FILE
+HEADWATER_OIDC_CLIENT_SECRET
+                          and how we prove it; or HEADWATER_OIDC_CLIENT_SECRET_FILE
 HEADWATER_OIDC_NAME       what the button on the login page says; default "single sign-on"
+HEADWATER_INFLUX_URL      InfluxDB 2 that keeps series, instead of the platform itself
+HEADWATER_INFLUX_TOKEN    what it asks for
+HEADWATER_INFLUX_ORG      its organisation; default headwater
 HEADWATER_DEBUG           1 shows tracebacks in pages
 HEADWATER_DEMO_SPEED      multiple of real time of the demo's flights; default a day a second
 """
