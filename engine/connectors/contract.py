@@ -10,7 +10,7 @@ Guarantee  exactly once needs both sides: a source whose splits can be read agai
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -95,6 +95,8 @@ class SinkContext:
     attempt_id: str
     subtask: int
     parallelism: int
+    count: Callable[[str, int], None] = lambda _name, _amount: None
+    """Adds to a counter of the operator: what a writer leaves out is never silent."""
 
 
 class SinkWriter(ABC):

@@ -1,22 +1,28 @@
-"""InfluxDB sink: points by line protocol, written so that writing them again changes nothing.
+r"""InfluxDB sink: points by line protocol, written so that writing them again changes nothing.
 
     frame --one expression--> lines --chunks, acknowledged--> /api/v2/write
 
 Guarantee  exactly once in effect: a point is identified by measurement, tags and time, all of which
            come from the data, so a replay overwrites each point with itself. Every point is
            acknowledged before its checkpoint completes. Points are visible before it does.
-Needs      tags and time that tell any two rows apart: of two that agree the last one stays.
-Late       fields that are null, NaN or infinite cannot be stored: they are left out and counted in
-           `left_out`; a row with no field left is no point.
+Needs      tags and time that tell any two rows apart: of two that agree the last one stays. Of one
+           batch they are counted, in `pointsCollided`: a column that tells them apart, such as the
+           number of an event, has to become a tag.
+Counted    `fieldsLeftOut`: null, NaN, infinite, or whole and beyond 64 bits, which cannot be
+           stored; a row with no field left is no point. `tagsChanged`: a line break in a tag becomes
+           `\n`, a backslash at its end `∖`: the protocol cannot say them. `pointsBeyondRetention`:
+           older than the server keeps; they are gone, and the job goes on.
 Units      times are written in microseconds.
-Errors     ConfigError when no address is configured, SinkError when the server refuses points or
-           does not answer after several tries.
+Errors     ConfigError when no address is configured; DataError, which fails the job, when the
+           server refuses points for what they are, such as a field of another type; SinkError when
+           it does not answer after several tries: the checkpoint is held, and the job backs off.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
 import polars as pl
@@ -28,7 +34,7 @@ from influxdb_client.client.write_api import SYNCHRONOUS
 from influxdb_client.rest import ApiException
 
 from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter, require_columns
-from engine.errors import ConfigError, SinkError
+from engine.errors import ConfigError, DataError, SinkError
 
 URL_VARIABLE = "HEADWATER_POINTS_URL"
 TOKEN_VARIABLE = "HEADWATER_POINTS_TOKEN"  # noqa: S105 - the name of a variable, not a token
@@ -41,6 +47,11 @@ TIMEOUT_MS = 10_000
 
 FIELDS = "\0fields"
 """The column of joined fields while lines are made: a name that no column of a job has."""
+
+BEYOND_RETENTION = 422
+"""What a server says of points that it would delete at once."""
+
+BAD_POINTS = 400
 
 TRIES = 4
 """Then the job restarts, which is a longer back-off."""
@@ -70,6 +81,13 @@ class InfluxSink(Sink):
         self.measurement = measurement
         self.tags = tuple(tags)
         self.fields = tuple(fields)
+        for name in (measurement, *self.tags, *self.fields):
+            if not name or name.endswith("\\") or "\n" in name:
+                msg = (
+                    f"measurement '{measurement}' has a name that cannot be written: got {name!r}; "
+                    "use one without line breaks, and without a backslash at its end"
+                )
+                raise ConfigError(msg)
         self.time = time
         self.url = url
         self.token = token
@@ -91,7 +109,7 @@ class InfluxSink(Sink):
             raise ConfigError(msg)
         token = self.token or os.environ.get(TOKEN_VARIABLE, "")
         org = self.org or os.environ.get(ORG_VARIABLE, "headwater")
-        return InfluxWriter(self, url, token, org)
+        return InfluxWriter(self, url, token, org, context.count)
 
     def shadow(self, name: str) -> InfluxSink:
         """The same points in the measurement `<measurement>@<name>`."""
@@ -113,13 +131,14 @@ class InfluxSink(Sink):
 class InfluxWriter(SinkWriter):
     """Sends the points of one subtask."""
 
-    def __init__(self, sink: InfluxSink, url: str, token: str, org: str) -> None:
+    def __init__(
+        self, sink: InfluxSink, url: str, token: str, org: str, count: Callable[[str, int], None]
+    ) -> None:
         retries = WritesRetry(
             total=TRIES, retry_interval=1, max_retry_delay=4, allowed_methods=["POST"]
         )
-        self.left_out = 0
-        """Fields that could not be stored: null, NaN or infinite."""
         self._sink = sink
+        self._count = count
         self._url = url
         self._org = org
         self._client = InfluxDBClient(url, token, org=org, timeout=TIMEOUT_MS, retries=retries)
@@ -128,8 +147,9 @@ class InfluxWriter(SinkWriter):
 
     def write(self, frame: pl.DataFrame) -> None:
         """Turn rows into lines, and send full chunks."""
-        lines, left_out = points(frame, self._sink)
-        self.left_out += left_out
+        lines, flaws = points(frame, self._sink)
+        for name, number in flaws.items():
+            self._count(name, number)
         self._lines += lines
         while len(self._lines) >= CHUNK_LINES:
             self._send(CHUNK_LINES)
@@ -150,21 +170,32 @@ class InfluxWriter(SinkWriter):
         try:
             self._api.write(self._sink.bucket, self._org, chunk, write_precision="us")  # type: ignore[arg-type]
         except (ApiException, InfluxDBError, urllib3.exceptions.HTTPError) as error:
-            msg = (
-                f"measurement '{self._sink.measurement}' was not written to {self._url}: "
-                f"{_reason(error)}; check that the server runs and takes the token"
-            )
-            raise SinkError(msg) from error
+            self._refused(error)
         del self._lines[:count]
 
+    def _refused(self, error: Exception) -> None:
+        """Count what is gone for good. Raises DataError, SinkError for everything else."""
+        status = _status(error)
+        if status == BEYOND_RETENTION:
+            self._count("pointsBeyondRetention", _dropped(error))
+            return
+        said = f"measurement '{self._sink.measurement}' was not written to {self._url}: "
+        if status == BAD_POINTS:
+            msg = (
+                f"{said}{_reason(error)}; write such values to a field or measurement of their own"
+            )
+            raise DataError(msg) from error
+        msg = f"{said}{_reason(error)}; check that the server runs and takes the token"
+        raise SinkError(msg) from error
 
-def points(frame: pl.DataFrame, sink: InfluxSink) -> tuple[list[str], int]:
-    """Return line protocol for the rows, and how many fields were left out.
+
+def points(frame: pl.DataFrame, sink: InfluxSink) -> tuple[list[str], dict[str, int]]:
+    """Return line protocol for the rows, and counts of what is not in it as it was.
 
     >>> sink = InfluxSink("daily", tags=["origin"], fields=["flights", "delay"])
     >>> rows = {"origin": ["JFK"], "flights": [2], "delay": [0.5], "event_time": [7]}
     >>> points(pl.DataFrame(rows), sink)
-    (['daily,origin=JFK flights=2i,delay=0.5 7'], 0)
+    (['daily,origin=JFK flights=2i,delay=0.5 7'], {})
     """
     missing = [name for name in (*sink.tags, *sink.fields, sink.time) if name not in frame.columns]
     if missing:
@@ -180,14 +211,25 @@ def points(frame: pl.DataFrame, sink: InfluxSink) -> tuple[list[str], int]:
     joined = fields.select(pl.concat_str(pl.all(), separator=",", ignore_nulls=True).alias(FIELDS))
     rows = frame.with_columns(joined.to_series()).filter(pl.col(FIELDS) != "")
     lines = rows.select(line.alias("line")).to_series().drop_nulls().to_list()
-    return lines, sum(fields.null_count().row(0))
+    flaws = {
+        "fieldsLeftOut": sum(fields.null_count().row(0)),
+        "tagsChanged": _changed_tags(frame, sink.tags),
+        "pointsCollided": rows.height - rows.select({*sink.tags, sink.time}).n_unique(),
+    }
+    return lines, {name: number for name, number in flaws.items() if number}
+
+
+def _changed_tags(frame: pl.DataFrame, tags: Sequence[str]) -> int:
+    """How many values of tags the protocol cannot say as they are."""
+    unsayable = [pl.col(tag).cast(pl.String).str.contains(r"\n|\\$").sum() for tag in tags]
+    return sum(frame.select(unsayable).row(0)) if tags else 0
 
 
 def _field(name: str, dtype: pl.DataType) -> pl.Expr:
     """`name=value`, or null when the value cannot be stored."""
     column = pl.col(name)
     if dtype.is_integer():
-        value = column.cast(pl.String) + "i"
+        value = column.cast(pl.Int64, strict=False).cast(pl.String) + "i"
     elif dtype.is_numeric():
         number = column.cast(pl.Float64)
         value = pl.when(number.is_finite()).then(number.cast(pl.String))
@@ -204,7 +246,7 @@ def _tag(name: str) -> pl.Expr:
     value = pl.col(name).cast(pl.String)
     for character in (",", "=", " "):
         value = value.str.replace_all(character, f"\\{character}", literal=True)
-    value = value.str.replace_all("\n", "\\n", literal=True)
+    value = value.str.replace_all("\n", "\\n", literal=True).str.replace(r"\\$", "∖")
     pair = pl.lit(f",{_escaped_key(name)}=") + value
     return pl.when(value != "").then(pair).otherwise(pl.lit(""))
 
@@ -224,7 +266,21 @@ def _escaped_key(text: str) -> str:
     return _escaped_name(text).replace("=", "\\=")
 
 
+def _status(error: Exception) -> int:
+    """HTTP status of a refusal; 0 when there was no answer."""
+    return int(getattr(error, "status", None) or 0)
+
+
 def _reason(error: Exception) -> str:
-    if isinstance(error, ApiException) and error.status:
-        return f"HTTP {error.status} {error.reason}"
+    """What the server said, or why it did not."""
+    said = getattr(error, "message", None)
+    status = _status(error)
+    if status:
+        return f"HTTP {status} {said or getattr(error, 'reason', '')}".strip()
     return str(error).split("\n", 1)[0]
+
+
+def _dropped(error: Exception) -> int:
+    """How many points a server says that it has dropped; one when it does not say."""
+    match = re.search(r"dropped=(\d+)", _reason(error))
+    return int(match[1]) if match else 1

@@ -337,15 +337,18 @@ def _link(
             )
             return Link(chained, context, run)
         case SinkOperator():
-            return Link(chained, context, SinkRun(operator, _who(spec), start.committables))
+            return Link(
+                chained, context, SinkRun(operator, _who(spec, context), start.committables)
+            )
         case _:
             return Link(chained, context, operator)
 
 
-def _who(spec: TaskSpec) -> SinkContext:
+def _who(spec: TaskSpec, context: OperatorContext) -> SinkContext:
     return SinkContext(
         job_id=spec.job_id,
         attempt_id=spec.attempt_id,
         subtask=spec.subtask,
         parallelism=spec.vertex.parallelism,
+        count=context.count,
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -10,7 +12,7 @@ import pytest
 
 from engine.connectors.contract import SinkContext
 from engine.connectors.influx import CHUNK_LINES, InfluxSink, points
-from engine.errors import ConfigError, GraphError, SinkError
+from engine.errors import ConfigError, DataError, GraphError, SinkError
 from engine.testing.conformance import check_idempotent_sink
 from fixtures.point_server import PointServer
 
@@ -101,7 +103,7 @@ def test_address_and_token_come_from_where_the_job_runs(
     writer.close()
 
 
-def lines(fields: dict[str, object], **settings: object) -> tuple[list[str], int]:
+def lines(fields: dict[str, object], **settings: object) -> tuple[list[str], dict[str, int]]:
     target = InfluxSink("m", tags=["t"], fields=list(fields), **settings)  # type: ignore[arg-type]
     frame = pl.DataFrame({"t": ["x"], "event_time": [7]} | {n: [v] for n, v in fields.items()})
     return points(frame, target)
@@ -120,20 +122,72 @@ def lines(fields: dict[str, object], **settings: object) -> tuple[list[str], int
     ],
 )
 def test_a_field_is_written_by_its_type(value: object, text: str) -> None:
-    assert lines({"f": value}) == ([f"m,t=x f={text} 7"], 0)
+    assert lines({"f": value}) == ([f"m,t=x f={text} 7"], {})
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+@pytest.mark.parametrize(
+    "value",
+    [float("nan"), float("inf"), float("-inf"), None, pl.Series([2**63], dtype=pl.UInt64)[0]],
+)
 def test_a_field_that_cannot_be_stored_is_left_out_and_counted(value: object) -> None:
-    assert lines({"f": value, "g": 1}) == (["m,t=x g=1i 7"], 1)
-    assert lines({"f": value}) == ([], 1)
+    assert lines({"f": value, "g": 1}) == (["m,t=x g=1i 7"], {"fieldsLeftOut": 1})
+    assert lines({"f": value}) == ([], {"fieldsLeftOut": 1})
 
 
 def test_names_and_tags_are_escaped() -> None:
     target = InfluxSink("my m,x", tags=["a b"], fields=["f=g"])
     frame = pl.DataFrame({"a b": ["x=y, z", ""], "f=g": [1, 2], "event_time": [7, 8]})
     expected = ["my\\ m\\,x,a\\ b=x\\=y\\,\\ z f\\=g=1i 7", "my\\ m\\,x f\\=g=2i 8"]
-    assert points(frame, target) == (expected, 0)
+    assert points(frame, target) == (expected, {})
+
+
+def test_a_tag_that_the_protocol_cannot_say_is_changed_and_counted() -> None:
+    target = InfluxSink("m", tags=["t"], fields=["n"])
+    frame = pl.DataFrame({"t": ["a\\", "a\nb", "a\\,b", "c"], "n": 1, "event_time": range(4)})
+    expected = ["m,t=a∖ n=1i 0", "m,t=a\\nb n=1i 1", "m,t=a\\\\,b n=1i 2", "m,t=c n=1i 3"]
+    assert points(frame, target) == (expected, {"tagsChanged": 2})
+
+
+def test_rows_that_no_tag_tells_apart_are_counted() -> None:
+    target = InfluxSink("m", tags=["t"], fields=["n"])
+    frame = pl.DataFrame(
+        {"t": ["a", "a", "a", None], "n": [1, 2, 3, 4], "event_time": [7, 7, 8, 7]}
+    )
+    assert points(frame, target)[1] == {"pointsCollided": 1}
+
+
+@pytest.mark.parametrize("name", ["m\\", "a\nb", ""])
+def test_a_name_that_the_protocol_cannot_say_is_refused(name: str) -> None:
+    for names in ((name, ["t"], ["f"]), ("m", [name], ["f"]), ("m", ["t"], [name])):
+        with pytest.raises(ConfigError, match="has a name that cannot be written"):
+            InfluxSink(names[0], tags=names[1], fields=names[2])
+
+
+def test_points_that_a_server_refuses_for_what_they_are_fail_the_job(server: PointServer) -> None:
+    server.answers = [400]
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(1))
+    with pytest.raises(DataError, match=r"HTTP 400.*; write such values to a field or measurement"):
+        writer.prepare(1)
+    writer.close()
+
+
+def test_points_older_than_the_server_keeps_are_counted_and_the_job_goes_on(
+    server: PointServer,
+) -> None:
+    counted: Counter[str] = Counter()
+
+    def count(name: str, amount: int) -> None:
+        counted[name] += amount
+
+    server.answers = [422]
+    writer = sink(server).open(replace(CONTEXT, count=count))
+    writer.write(rows(1).with_columns(n=pl.lit(None, pl.Int64)))
+    writer.write(rows(2))
+    writer.prepare(1)
+    assert counted == {"fieldsLeftOut": 1, "pointsBeyondRetention": 1}
+    assert server.answers == []
+    writer.close()
 
 
 def test_a_missing_column_is_named() -> None:
