@@ -9,9 +9,9 @@ Needs      tags and time that tell any two rows apart: of two that agree the las
            batch they are counted, in `pointsCollided`: a column that tells them apart, such as the
            number of an event, has to become a tag.
 Counted    `fieldsLeftOut`: null, NaN, infinite, or whole and beyond 64 bits, which cannot be
-           stored; a row with no field left is no point. `tagsChanged`: a line break in a tag becomes
-           `\n`, a backslash at its end `∖`: the protocol cannot say them. `pointsBeyondRetention`:
-           older than the server keeps; they are gone, and the job goes on.
+           stored; a row with no field left is no point. `tagsChanged`: what the protocol cannot say
+           in a tag: a line break becomes `\n`, a backslash at the end `∖`.
+           `pointsBeyondRetention`: older than the server keeps; they are gone, the job goes on.
 Units      times are written in microseconds.
 Errors     ConfigError when no address is configured; DataError, which fails the job, when the
            server refuses points for what they are, such as a field of another type; SinkError when

@@ -21,7 +21,7 @@ from controlplane.collector.watcher import Watcher
 from controlplane.live import topics
 from controlplane.live.publish import apublish_all
 from controlplane.live.topics import Payload
-from controlplane.metrics.housekeeping import keep_house
+from controlplane.metrics.housekeeping import keep_house, measure_platform
 
 log = logging.getLogger(__name__)
 
@@ -40,14 +40,14 @@ class Collector:
 
     async def run(self) -> None:
         """Watch and tidy up."""
-        house = asyncio.create_task(keep_house())
+        house = [asyncio.create_task(work()) for work in (keep_house, measure_platform)]
         try:
             while True:
                 with suppress(DatabaseError, sqlite3.Error):  # the next round comes soon
                     await self._tidy()
                 await asyncio.sleep(TIDY_EVERY_S)
         finally:
-            tasks = [house, *self._watchers.values()]
+            tasks = [*house, *self._watchers.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

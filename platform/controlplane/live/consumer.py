@@ -37,6 +37,8 @@ from controlplane.live.fleet import FleetView
 from controlplane.live.latest import latest_store
 from controlplane.live.subscription import Subscription
 from controlplane.live.topics import Family, Payload, Topic, parse
+from controlplane.metrics.keeping import tell_of_process
+from controlplane.metrics.self_measure import measures
 from controlplane.moments import now_ms
 
 log = logging.getLogger(__name__)
@@ -65,6 +67,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.wake = asyncio.Event()
         self.writer: asyncio.Task[None] | None = None
         await self.accept()
+        measures().count("socket_clients")
+        await sync_to_async(tell_of_process, thread_sensitive=False)()
         user = self.scope["user"]
         if not user.is_authenticated:
             await self.close(SIGNED_OUT)
@@ -74,6 +78,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def disconnect(self, code: int) -> None:
         """Stop the writer and leave every group."""
+        measures().count("socket_clients", -1)
+        await sync_to_async(tell_of_process, thread_sensitive=False)()
         if self.writer is not None:
             self.writer.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,4 +1,8 @@
-"""Housekeeping of the embedded store: compaction each minute, expiry now and then."""
+"""What the collector does for the series: it measures the platform, and keeps the store tidy.
+
+every 10 s    points about the control plane and about itself
+each minute   compaction of the embedded store, and now and then expiry
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,33 @@ import logging
 import sqlite3
 
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+from django.utils import timezone
 
-from controlplane.metrics.store import embedded_store
+from controlplane.metrics.keeping import Keeping
+from controlplane.metrics.platform import platform_points
+from controlplane.metrics.store import PLATFORM, embedded_store
 from controlplane.moments import now_ms
 
 log = logging.getLogger(__name__)
 
+MEASURE_EVERY_S = 10.0
 COMPACT_EVERY_S = 60.0
 EXPIRE_EVERY = 30
 """Compactions: twice an hour is enough for what is kept for days."""
+
+
+async def measure_platform() -> None:
+    """Write points about the control plane. Runs for ever."""
+    keeping = Keeping()
+    while True:
+        try:
+            points = await sync_to_async(platform_points)(timezone.now())
+        except DatabaseError as error:  # busy or away; the next look comes soon
+            log.warning("the control plane could not be measured: %s", error)
+        else:
+            await sync_to_async(keeping.keep, thread_sensitive=False)(PLATFORM, points)
+        await asyncio.sleep(MEASURE_EVERY_S)
 
 
 async def keep_house() -> None:

@@ -1,9 +1,8 @@
-"""What a process of the control plane counts of itself, until somebody reads it.
+"""What a process of the control plane counts of itself.
 
-    code ──count, observe──▶ measures() ──taken──▶ points of measurement `controlplane`
-                                        ──look──▶ `/metrics`
+    code ──count──▶ measures() ──look──▶ `/metrics` of the process, points of measurement `process`
 
-Guarantee  a count is never lost between two readings; counters only grow while the process lives.
+Guarantee  counters only grow while the process lives; gauges go up and down.
 """
 
 from __future__ import annotations
@@ -12,6 +11,15 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
+
+COUNTERS: Mapping[str, tuple[str, str]] = {
+    "points_written": ("counter", "Points that were kept."),
+    "points_refused": ("counter", "Points of requests that were not kept."),
+    "write_requests_refused": ("counter", "Requests to write that were not answered with 204."),
+    "series_points_lost": ("counter", "Points of the platform itself that no store took."),
+    "socket_clients": ("gauge", "Tabs that are connected."),
+}
+"""What is counted, how it may move, and what it means."""
 
 
 class Measures:
@@ -22,14 +30,14 @@ class Measures:
         self._lock = threading.Lock()
 
     def count(self, name: str, by: int = 1) -> None:
-        """Something has happened, so many times."""
+        """Something has happened, so many times; `name` is one of COUNTERS."""
         with self._lock:
             self._counts[name] += by
 
     def look(self) -> Mapping[str, int]:
         """All counters since the process began."""
         with self._lock:
-            return dict(sorted(self._counts.items()))
+            return dict(self._counts)
 
 
 @cache

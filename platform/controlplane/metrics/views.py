@@ -10,6 +10,8 @@
                                 429  too many at once; Retry-After says when to come again
                                 503  the disk does not take them, likewise
 
+`GET /metrics`, with the same token: the control plane, for Prometheus.
+
 Shapes   refusals are {"code", "message"} with InfluxDB's codes, and `line` where one is at fault.
 Needs    HEADWATER_POINTS_TOKEN_SHA256: without it every token is refused.
 Guarantee  points are on disk when the answer is on its way.
@@ -30,9 +32,11 @@ from dataclasses import dataclass
 
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
+from controlplane.metrics import prometheus
 from controlplane.metrics.contract import SeriesAway
 from controlplane.metrics.line_protocol import NANOS_PER, Parsed, parse
 from controlplane.metrics.self_measure import measures
@@ -127,6 +131,16 @@ def _partial(bad: list[_Bad], kept: int) -> _Refusal:
 def _shown(bad: list[_Bad]) -> str:
     more = f"; and {len(bad) - SHOWN_REASONS} more" if len(bad) > SHOWN_REASONS else ""
     return "; ".join(str(one) for one in bad[:SHOWN_REASONS]) + more
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What Prometheus scrapes, with the token that points are written with."""
+    try:
+        _check_token(request)
+    except _Refusal as refusal:
+        return refusal.answer
+    return HttpResponse(prometheus.text(timezone.now()), content_type=prometheus.CONTENT_TYPE)
 
 
 @require_safe
