@@ -184,6 +184,7 @@ ROUTES: dict[str, Rule] = {
     # the series store
     "GET /api/v2/ping": everyone(),
     "POST /api/v2/write": token(),
+    "GET /metrics": token(),
 }
 
 TOPICS: dict[Family, tuple[str, Rule]] = {

@@ -62,8 +62,6 @@ class InfluxStore:
         self._client = InfluxDBClient(
             settings.url, settings.token, org=settings.org, timeout=TIMEOUT_MS, enable_gzip=True
         )
-        self._writes = self._client.write_api(write_options=SYNCHRONOUS)
-        self._queries = self._client.query_api()
         self._kinds: dict[tuple[str, str, str], str] = {}
 
     def close(self) -> None:
@@ -72,10 +70,12 @@ class InfluxStore:
 
     def write(self, bucket: str, points: Sequence[Point]) -> list[Refused]:
         """Keep the points. Raises SeriesAway; what the server refuses it does not tell apart."""
+        # The parts of a client outlive it if they are kept, and then fail when modules are gone.
+        writes = self._client.write_api(write_options=SYNCHRONOUS)
         for first in range(0, len(points), CHUNK):
             lines = "\n".join(written(point) for point in points[first : first + CHUNK])
             with self._answered():
-                self._writes.write(bucket, self._org, lines)
+                writes.write(bucket, self._org, lines)
         return []
 
     def query(
@@ -137,7 +137,7 @@ class InfluxStore:
     def _rows(self, query: str) -> list[flux.Row]:
         dialect = Dialect(annotations=["datatype", "group", "default"])  # type: ignore[no-untyped-call]
         with self._answered():
-            answer = self._queries.query_raw(query, dialect=dialect)
+            answer = self._client.query_api().query_raw(query, dialect=dialect)
             return list(flux.rows(answer.data.decode().splitlines()))
 
     @contextmanager

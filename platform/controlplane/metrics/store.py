@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +35,9 @@ def embedded_store() -> SeriesStore:
 
 @cache
 def _influx(there: InfluxSettings) -> InfluxStore:
-    return InfluxStore(there)
+    store = InfluxStore(there)
+    atexit.register(store.close)  # its client has something to do, and not when modules are gone
+    return store
 
 
 @cache
