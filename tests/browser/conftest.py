@@ -17,7 +17,9 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+import seeded_process
 from controlplane.supervisor.ports import choose
+from seeded_process import SeededServer
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -164,6 +166,26 @@ class Complaints:
         expected = "the server responded with a status of 4" in message.text
         if message.type in {"error", "warning"} and not expected:
             self.lines.append(f"{message.type}: {message.text}")
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory):
+    """A server over seeded data, whose clock stands still."""
+    server = seeded_process.start(tmp_path_factory.mktemp("seeded"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def seeded_page(seeded: SeededServer, chromium: Browser):
+    """A tab on the seeded server; the test fails when its scripts do."""
+    context = seeded.window(chromium)
+    context.set_default_timeout(PATIENCE_MS)
+    complaints, page = Complaints(), context.new_page()
+    complaints.listen(page)
+    yield page
+    context.close()
+    assert complaints.lines == []
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
@@ -140,6 +140,8 @@ class JobOverview:
     next_schedule: SavepointSchedule | None
     control: bool = field(default=False)
     """Whether it listens to a control stream."""
+    SHOWN: ClassVar[int] = 60
+    """Rows of the table of operators, until somebody asks for all."""
 
     @property
     def rows(self) -> list[tuple[Any, dict[str, Any]]]:

@@ -33,7 +33,9 @@ const write = slices(([node, html]) => { if (node.dataset.h !== html) { node.inn
 function paint(topic, all, change) {
   const { cells } = bound.get(topic) ?? { cells: new Map() };
   const rows = change === all ? [...cells.keys()] : [...Object.keys(change), ''].filter(key => cells.has(key));
+  // Of a row that is hidden nothing is written; whoever shows it says `hw:shown`.
   write(rows.flatMap(row => cells.get(row)).flatMap(([path, format, node]) => {
+    if (node.closest('tr[hidden]')) return [];
     const html = formats[format]?.(reach(all, path));
     return html === undefined ? [] : [[node, [node, html]]];
   }));
@@ -86,6 +88,7 @@ export function start() {
   bind(); watch(); paintTimes();
   setInterval(() => connection() !== 'held' && paintTimes(), 1000);
   document.addEventListener('hw:tz', paintTimes);
+  document.addEventListener('hw:shown', bind);
   for (const name of ['hw:op-started', 'hw:op-ended']) document.addEventListener(name, () => refresh(OPERATIONS));
   document.addEventListener('htmx:after:swap', () => { bind(); watch(); paintTimes(); document.dispatchEvent(new CustomEvent('hw:swapped')); });
 }

@@ -1,5 +1,5 @@
 // Work in slices: a long list of small writes never holds up a frame.
-const BUDGET_MS = 8;
+const BUDGET_MS = 4;
 
 // slices(work) gives add(items): each item is worked off once per round, newest round only.
 export function slices(work) {

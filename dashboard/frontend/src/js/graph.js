@@ -19,7 +19,7 @@ function write(node, html) { if (node.dataset.h !== html) { node.innerHTML = htm
 
 export class JobGraph {
   constructor(host, { nodes, edges }, onSelect) {
-    Object.assign(this, { host, nodes, edges, onSelect, figures: {}, all: {}, lens: 'busy', k: 1, tx: 0, ty: 0, touched: false, boxes: {}, lines: [] });
+    Object.assign(this, { host, nodes, edges, onSelect, figures: {}, all: {}, lens: 'busy', stale: new Set(), size: { w: 0, h: 0 }, k: 1, tx: 0, ty: 0, touched: false, boxes: {}, lines: [] });
     this.byId = Object.fromEntries(nodes.map(n => [n.id, n]));
     this.ups = Object.fromEntries(nodes.map(n => [n.id, edges.filter(e => e.target === n.id).map(e => e.source)]));
     this.later = slices(work => work());
@@ -39,7 +39,7 @@ export class JobGraph {
     this.drawEdges(); this.listen(); this.fit();
     if (this.selected) this.select(this.selected);
     this.update(this.figures, this.newest);
-    new ResizeObserver(() => this.touched || this.fit()).observe(host);
+    new ResizeObserver(() => { if (this.touched) this.apply(); else this.fit(); }).observe(host);
   }
   box(node, i) {
     const at = this.at[node.id], box = el(`<button class="nd" tabindex="${i ? -1 : 0}"><span class="nd-h">${icon(KINDS[node.kind] ?? 'proc', 's')}<b class="tr"></b></span><span class="nd-r"></span><span class="nd-b"></span>${chained(node).map(name => `<span class="nd-c"><span class="tr">${esc(name)}</span></span>`).join('')}<span class="tags"></span><span class="vh"></span></button>`);
@@ -54,17 +54,29 @@ export class JobGraph {
     Object.assign(this.figures, table); this.newest = newest;
     const rows = this.nodes.map(n => this.figures[n.id] ?? {});
     this.all = { newest, furthest: Math.max(0, ...rows.map(f => behind(f, newest) ?? 0)), largest: Math.max(0, ...rows.map(f => f.bytes ?? 0)) };
-    if (this.at) this.later([...this.nodes.map(n => [n.id, () => this.draw(n)]), ...this.lines.map(line => [line, () => this.tint(line)])]);
+    for (const id of Object.keys(table)) this.stale.add(id);
+    this.refresh();
   }
-  setLens(lens) { this.lens = lens; this.update({}, this.newest); }
+  // Only what is in view is drawn; the rest waits until it comes into view.
+  refresh() {
+    if (!this.at) return;
+    const seen = this.nodes.filter(n => this.stale.has(n.id) && this.inView(n.id));
+    this.later([...seen.map(n => [n.id, () => this.draw(n)]), ...this.lines.map(line => [line, () => this.tint(line)])]);
+  }
+  inView(id) {
+    const p = this.at[id], x = p.x * this.k + this.tx, y = p.y * this.k + this.ty;
+    return x < this.size.w && y < this.size.h && x + WIDTH * this.k > 0 && y + p.h * this.k > 0;
+  }
+  setLens(lens) { this.lens = lens; this.update(this.figures, this.newest); }
 
   draw(node) {
     const f = this.figures[node.id] ?? {}, b = this.boxes[node.id], source = node.kind === 'source', sink = node.kind === 'sink';
-    const tags = tagsOf(f, this.ups[node.id].map(id => this.figures[id] ?? {}));
-    write(b.rates, `${source || sink ? `<span>${number(source ? f.out : f.in)}</span>` : `<span>${number(f.in)}</span>${icon('arrow', 's')}<span>${number(f.out)}</span>`}<i>×${node.par}</i>`);
+    const far = this.k < FAR, tags = tagsOf(f, this.ups[node.id].map(id => this.figures[id] ?? {}));
+    if (!far) this.stale.delete(node.id);
+    if (!far) write(b.rates, `${source || sink ? `<span>${number(source ? f.out : f.in)}</span>` : `<span>${number(f.in)}</span>${icon('arrow', 's')}<span>${number(f.out)}</span>`}<i>×${node.par}</i>`);
     write(b.meter, LENSES[this.lens](f, this.all));
     write(b.tags, tags.map(([css, text]) => `<span class="tag ${css}">${text}</span>`).join(''));
-    write(b.said, `, in ${rateT(f.in)}, out ${rateT(f.out)}, ${spoken(node, f, this.all)}`);
+    if (!far) write(b.said, `, in ${rateT(f.in)}, out ${rateT(f.out)}, ${spoken(node, f, this.all)}`);
     b.box.dataset.t = tags.some(([, text]) => text === 'bottleneck') ? 'warn' : '';
   }
 
@@ -119,7 +131,12 @@ export class JobGraph {
     if (y + p.h * this.k > r.height) this.ty -= y + p.h * this.k - r.height + 20;
     this.apply();
   }
-  apply() { this.inner.style.transform = `translate(${this.tx}px,${this.ty}px) scale(${this.k})`; this.host.classList.toggle('far', this.k < FAR); }
+  apply() {
+    this.inner.style.transform = `translate(${this.tx}px,${this.ty}px) scale(${this.k})`;
+    this.host.classList.toggle('far', this.k < FAR);
+    this.size = { w: this.host.clientWidth, h: this.host.clientHeight };
+    this.refresh();
+  }
   fit() {
     const r = this.host.getBoundingClientRect(), least = this.nodes.length > MANY ? [0.08, 0.08] : [0.6, 0.5];
     if (!r.width || !this.at) return;

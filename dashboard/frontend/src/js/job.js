@@ -46,14 +46,21 @@ if (host && plan?.nodes.length) {
   });
   $('#ops')?.addEventListener('click', event => { const row = event.target.closest('tr[data-id]'); if (row) graph.select(row.dataset.id); });
 }
-// Finds operators by a part of a name: dims the others in the graph, hides them in the table.
+// Finds operators by a part of a name: dims the others in the graph, hides them in the table. Of many
+// operators the table shows the first ones until it is asked for all.
 function searchOf(graph, rows) {
   const field = $('#find-op');
-  let found = [], at = 0;
+  let found = [], at = 0, all = false;
   field?.addEventListener('input', () => {
     const words = field.value.trim().toLowerCase();
     found = graph.search(words); at = 0;
-    for (const [id, row] of rows) row.hidden = Boolean(words) && !found.includes(id);
+    for (const [id, row] of rows) row.hidden = words ? !found.includes(id) : 'more' in row.dataset && !all;
+    document.dispatchEvent(new Event('hw:shown'));
+  });
+  $('#all-ops')?.addEventListener('click', event => {
+    all = true; event.target.closest('tfoot').remove();
+    for (const row of rows.values()) row.hidden = false;
+    document.dispatchEvent(new Event('hw:shown'));
   });
   field?.addEventListener('keydown', event => {
     if (event.key === 'Escape') { field.value = ''; field.dispatchEvent(new Event('input')); }
@@ -73,6 +80,9 @@ strips();
 subscribe(`${topic}.ckpt`, (all, change) => { log.push(...(change.events ?? [])); log.splice(0, Math.max(0, log.length - 400)); strips(); });
 addEventListener('resize', strips);
 document.addEventListener('hw:swapped', strips);
+
+// A bar of the last checkpoints leads where its row in the history does.
+document.addEventListener('click', event => { const bar = event.target.closest('.ckbars [data-href]'); if (bar) location.href = bar.dataset.href; });
 
 // ---- history: rate and delay over the events that explain them
 const history = $('#history');

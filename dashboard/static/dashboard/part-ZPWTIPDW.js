@@ -1,0 +1,1 @@
+function f(s){let e=new Map,n=!1;function r(){let t=performance.now()+4;for(let[o,i]of e)if(e.delete(o),s(i),performance.now()>t)break;n=e.size>0,n&&requestAnimationFrame(r)}return t=>{for(let[o,i]of t)e.set(o,i);!n&&e.size&&(n=!0,r())}}export{f as a};

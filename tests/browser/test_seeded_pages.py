@@ -1,0 +1,139 @@
+"""The live pages over seeded data, where the clock moves only when a test moves it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from axe import violations
+from seeded_jobs import ORDERS
+from seeded_process import SeededServer
+
+pytestmark = pytest.mark.browser
+
+JOIN = ORDERS[2]
+STALE_AFTER_MS = 13_000
+
+
+@pytest.fixture
+def page(seeded_page: Page) -> Page:
+    return seeded_page
+
+
+def live(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live")
+
+
+@pytest.mark.parametrize(
+    "address", ["/jobs/orders/", f"/jobs/orders/op/{JOIN.id}/", "/jobs/orders/checkpoints/"]
+)
+def test_axe_finds_nothing_on_a_page_with_much_on_it(address: str, page: Page):
+    live(page, address)
+    assert violations(page) == []
+
+
+def test_graph_list_and_inspector_agree_and_the_address_keeps_it(page: Page):
+    live(page, "/jobs/orders/")
+    expect(page.locator("#insp h2")).to_have_text("enrich-join")  # the one with most to do
+    page.locator("#graph .nd", has_text="fx-convert").click()
+    expect(page.locator("#ops tr[aria-selected=true]")).to_contain_text("fx-convert")
+    expect(page.locator("#insp h2")).to_have_text("fx-convert")
+    page.reload()
+    expect(page.locator("#graph .nd[aria-pressed=true]")).to_contain_text("fx-convert")
+
+
+def test_what_holds_the_job_back_is_marked(page: Page):
+    live(page, "/jobs/orders/")
+    join = page.locator("#graph .nd", has_text="enrich-join")
+    expect(join.locator(".tag")).to_have_text(["bottleneck", "skew 3.8×"])
+    expect(page.locator("#graph .nd", has_text="parse").first).to_contain_text("waiting")
+
+
+@pytest.mark.parametrize(
+    ("lens", "shown"), [("Watermark", "2m 28s"), ("Skew", "3.8×"), ("State", "245GiB")]
+)
+def test_a_lens_chooses_what_the_nodes_show(lens: str, shown: str, page: Page):
+    live(page, "/jobs/orders/")
+    page.locator("#lens").get_by_role("button", name=lens).click()
+    meter = page.locator("#graph .nd", has_text="enrich-join").locator(".pc")
+    expect(meter).to_have_text(shown)
+
+
+def test_a_tick_changes_figures_and_moves_nothing(page: Page, seeded: SeededServer):
+    live(page, "/jobs/orders/")
+    expect(page.locator("#insp .dist svg")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    rate = page.locator("#ops tr", has_text="payments").locator("td").nth(2)
+    before, places = rate.inner_text(), page.evaluate(PLACES)
+    page.evaluate(WATCH_SHIFTS)
+    seeded.tick(2)
+    expect(rate).not_to_have_text(before)
+    assert page.evaluate("window.shifted") < 0.001
+    assert page.evaluate(PLACES) == places
+
+
+PLACES = "() => [...document.querySelectorAll('#graph .nd')].map(n => n.style.left + n.style.top)"
+WATCH_SHIFTS = """() => {
+    window.shifted = 0;
+    new PerformanceObserver(list => { for (const one of list.getEntries()) shifted += one.value; })
+        .observe({ type: 'layout-shift' });
+}"""
+
+
+def test_a_lost_socket_makes_the_page_stale_and_it_comes_back(page: Page, seeded: SeededServer):
+    sockets = []
+    page.route_web_socket(
+        "**/ws/", lambda route: sockets.append((route, route.connect_to_server()))
+    )
+    page.clock.install()
+    live(page, "/jobs/orders/")
+    route, server = sockets[-1]
+    server.on_message(lambda message: None)  # the line is dead, and nobody has noticed
+    page.clock.run_for(STALE_AFTER_MS)
+    pill = page.locator("[data-live-pill]")
+    expect(pill).to_have_attribute("data-s", "stale")
+    expect(pill).to_contain_text("Reconnecting, data from")
+    server.on_message(route.send)
+    seeded.tick()
+    expect(pill).to_have_attribute("data-s", "live")
+
+
+def test_the_palette_finds_an_operator_and_goes_there(page: Page):
+    live(page, "/jobs/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("enrich")
+    expect(page.get_by_role("option").first).to_contain_text("operator of orders")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/op/{JOIN.id}/")
+    expect(page.locator("#spread svg")).to_be_visible()
+
+
+def test_g_and_a_letter_go_where_the_navigation_says_and_can_be_switched_off(page: Page):
+    live(page, "/jobs/orders/")
+    page.keyboard.press("?")
+    help_list = page.get_by_role("dialog")
+    expect(help_list).to_contain_text("Go to cluster")
+    help_list.get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    assert page.url.endswith("/jobs/orders/") or "op=" in page.url
+    page.keyboard.press("Control+k")
+    page.get_by_role("option", name="Keyboard shortcuts").click()
+    page.get_by_role("checkbox").check()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    page.wait_for_url("**/jobs/")
+
+
+def test_a_checkpoint_is_pinned_and_let_go(page: Page):
+    live(page, "/jobs/orders/checkpoints/")
+    expect(page.locator("#pinned h2")).to_have_text("Checkpoint 18348")
+    page.locator(".ckbars i").nth(19).click()
+    expect(page.locator("#pinned h2")).to_have_text("Checkpoint 18320")
+    expect(page.locator("#pinned .note")).to_contain_text("Expired.")
+    expect(page.locator("#pinned")).to_contain_text("not from 8, 9, 10")
+    page.get_by_role("link", name="Follow newest").click()
+    expect(page.locator("#pinned h2")).to_have_text("Checkpoint 18348")

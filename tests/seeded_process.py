@@ -1,0 +1,82 @@
+"""The seeded server in a process of its own, and a window that is signed in to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from playwright.sync_api import Browser, BrowserContext
+
+from controlplane.supervisor.ports import choose
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class SeededServer:
+    """`tests/seeded_server.py`; time passes when `tick` says so."""
+
+    process: subprocess.Popen[str]
+    url: str
+    session: str
+
+    def tick(self, seconds: int = 1) -> None:
+        """Let seconds pass; each is one look of the collector."""
+        for _ in range(seconds):
+            self._input.write("tick\n")
+            self._input.flush()
+            assert self._output.readline() == "TICKED\n"
+
+    def window(self, chromium: Browser, width: int = 1440, height: int = 900) -> BrowserContext:
+        """A window of somebody who may do everything."""
+        context = chromium.new_context(
+            base_url=self.url,
+            viewport={"width": width, "height": height},
+            reduced_motion="reduce",
+            color_scheme="light",
+        )
+        context.add_cookies([{"name": "headwater_session", "value": self.session, "url": self.url}])
+        return context
+
+    def stop(self) -> None:
+        """End of input ends it."""
+        self._input.close()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._output.close()
+
+    @property
+    def _input(self) -> IO[str]:
+        assert self.process.stdin is not None
+        return self.process.stdin
+
+    @property
+    def _output(self) -> IO[str]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+
+def start(home: Path) -> SeededServer:
+    """Start one on free ports, and wait until it is ready."""
+    used: set[int] = set()
+    ports = [str(choose(24_200, "--port", search=True, used=used)) for _ in range(2)]
+    (home / "static").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "tests/seeded_server.py", "--port", ports[0], "--engine-port", ports[1]],
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"HEADWATER_HOME": str(home), "HEADWATER_SECRET_KEY": "seeded"},
+    )
+    assert process.stdout is not None
+    word, url, session = process.stdout.readline().split()
+    assert word == "READY"
+    return SeededServer(process, url, session)
