@@ -15,6 +15,7 @@ PAGES = (
     "/jobs/flights/exceptions/",
     "/jobs/flights/batches/",
     "/jobs/flights/metrics/",
+    "/jobs/flights/outputs/",
     "/jobs/flights/versions/",
     "/jobs/flights/replays/",
     "/replays/",

@@ -102,6 +102,8 @@ ROUTES: dict[str, Rule] = {
     "GET /jobs/<str:name>/metrics/": viewer(),
     "GET /jobs/<str:name>/metrics/series.json": viewer(),
     "GET /jobs/<name>/metrics.<shape>": viewer(),
+    "GET /jobs/<str:name>/outputs/": viewer(),
+    "GET /jobs/<name>/outputs.<shape>": viewer(),
     "GET /jobs/<str:name>/op/<str:vertex>/": viewer(),
     "GET /jobs/<str:name>/op/<str:vertex>/subtasks.json": viewer(),
     # versions

@@ -6,6 +6,8 @@ HEADWATER_ALLOWED_HOSTS   comma-separated host names; default loopback
 HEADWATER_REDIS_URL       unix:///path/redis.sock or redis://host:port/0
 HEADWATER_ENGINE_URL      REST address of the embedded cluster
 HEADWATER_ENGINE_TOKEN    what that asks for, if it does; or HEADWATER_ENGINE_TOKEN_FILE
+HEADWATER_OUTPUT_FOLDERS  comma-separated folders whose files the outputs pages may read; default
+                          `output` in HOME
 HEADWATER_TRUSTED_ORIGINS comma-separated origins whose pages may post here, besides our own
 HEADWATER_HTTPS           1 when a proxy in front speaks HTTPS: cookies become Secure
 HEADWATER_OIDC_ISSUER     address of a provider of single sign-on (OpenID Connect); none: off

@@ -14,6 +14,9 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 HEADWATER_HOME = environment.home(BASE_DIR)
 HEADWATER_ARTIFACTS = HEADWATER_HOME / "artifacts"
 HEADWATER_SAVEPOINTS = HEADWATER_HOME / "savepoints"
+HEADWATER_OUTPUT_FOLDERS = environment.words(
+    "HEADWATER_OUTPUT_FOLDERS", [str(HEADWATER_HOME / "output")]
+)
 HEADWATER_ENGINE_URL = os.environ.get("HEADWATER_ENGINE_URL", "http://127.0.0.1:8081")
 HEADWATER_REDIS_URL = os.environ.get(
     "HEADWATER_REDIS_URL", f"unix://{HEADWATER_HOME / 'run' / 'redis.sock'}"

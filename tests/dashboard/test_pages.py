@@ -17,6 +17,7 @@ PAGES = {
     "/jobs/flights/exceptions/": 16,
     "/jobs/flights/batches/": 14,
     "/jobs/flights/metrics/": 13,
+    "/jobs/flights/outputs/": 14,
     "/jobs/flights/versions/": 14,
     "/jobs/flights/replays/": 14,
     "/replays/": 6,
