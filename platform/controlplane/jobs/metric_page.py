@@ -214,8 +214,10 @@ def _kept_figure(job: Job, one: Chosen, names: Mapping[str, str], minutes: int) 
     if one.kept not in table:
         return _blank(one, _place(one, names), "no figure of that name is kept")
     label, shape = table[one.kept]
-    points = _points(job, one, minutes)
-    at_ms, value = points[-1] if points else (None, None)
+    points = _points(job, one, minutes, step_for(minutes * 60_000, POINTS))
+    # The last value itself, and its age: the last step is a mean that began a while ago.
+    last = _points(job, one, minutes, None)[-1:]
+    at_ms, value = last[0] if last else (None, None)
     return Figure(
         key=one.text,
         label=label,
@@ -230,7 +232,8 @@ def _kept_figure(job: Job, one: Chosen, names: Mapping[str, str], minutes: int) 
     )
 
 
-def _points(job: Job, one: Chosen, minutes: int) -> list[tuple[float, float]]:
+def _points(job: Job, one: Chosen, minutes: int, step_ms: int | None) -> list[tuple[float, float]]:
+    """Means of steps, oldest first; without a step the last value alone."""
     until, span = now_ms(), minutes * 60_000
     where = {"job": job.name, "purpose": "live"}
     if one.where != JOB:
@@ -242,8 +245,9 @@ def _points(job: Job, one: Chosen, minutes: int) -> list[tuple[float, float]]:
         where=where,
         start_ms=until - span,
         stop_ms=until,
-        step_ms=step_for(span, POINTS),
+        step_ms=step_ms,
         aggregate=Aggregate.MEAN,
+        limit=1 if step_ms is None else 2 * POINTS,
     )
     points = sorted(point for series in found for point in series.points)
     return [

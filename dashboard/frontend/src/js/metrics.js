@@ -1,5 +1,5 @@
 // Chosen metrics along time, a plot per unit. Kept ones come whole; of live ones the page keeps what it saw.
-import { bytesT, countT, durT, percentT, rateT, stamp, timesT } from './fmt.js';
+import { bytesT, countT, durT, now, percentT, rateT, stamp, timesT } from './fmt.js';
 import { el, readJson } from './dom.js';
 import { Plot } from './plot.js';
 import { poll } from './poll.js';
@@ -7,6 +7,7 @@ import { poll } from './poll.js';
 const short = v => (v !== 0 && (Math.abs(v) >= 1e4 || Math.abs(v) < 1e-3) ? v.toExponential(1) : String(Number(v.toPrecision(3))));
 const FORMATS = { rate: rateT, count: countT, bytes: bytesT, dur: durT, percent: percentT, times: timesT, time: stamp, plain: short };
 const UNITS = { rate: 'Rows per second', count: 'Counts', bytes: 'Bytes', dur: 'Lengths of time', percent: 'Shares of time', times: 'Times real time', time: 'Points in time', plain: 'Numbers' };
+const opened = now();
 const SEEN = 1200;                         // an hour, at one look in three seconds
 
 export function showMetrics(host) {
@@ -24,6 +25,11 @@ export function showMetrics(host) {
     if (!looks.some(look => look.now[0] !== look.now[2])) return [line(one.label, 1)];
     return [line(`${one.label}, mean`, 1), line(`${one.label}, least`, 0, { dash: [2, 3] }), line(`${one.label}, largest`, 2, { dash: [5, 3] })];
   }
+  // An axis over the chosen time, or since the page was opened where nothing was kept before.
+  function stretched(all, kept) {
+    const from = Math.max(now() - host.dataset.minutes * 60e3, kept ? 0 : Math.min(opened, now() - 60e3));
+    return all.map((line, i) => (i ? line : { ...line, points: [[from, null], ...line.points] }));
+  }
   function plot(format) {
     if (!plots.has(format)) {
       const panel = el('<section class="panel" data-live><header><h2></h2></header><div class="body"><div></div></div></section>');
@@ -36,7 +42,7 @@ export function showMetrics(host) {
   const take = data => {
     const byFormat = new Map();
     data.figures.forEach((one, hue) => { if (!one.missing) byFormat.set(one.format, [...(byFormat.get(one.format) ?? []), ...lines(one, hue)]); });
-    for (const [format, all] of byFormat) plot(format).set(all);
+    for (const [format, all] of byFormat) plot(format).set(stretched(all, data.figures.some(one => one.kept && one.format === format)));
     for (const [format, drawn] of plots) drawn.host.closest('.panel').hidden = !byFormat.has(format);
   };
   take(readJson('plots', { figures: [] }));
