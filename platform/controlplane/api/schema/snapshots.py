@@ -88,7 +88,10 @@ class ScheduleOut(Schema):
 
     id: int
     job: str
-    every_minutes: float
+    every_minutes: float | None
+    """None when `cron` says when."""
+    cron: str
+    zone: str
     enabled: bool
     next_run_at: datetime
     last_run_at: datetime | None
