@@ -127,6 +127,12 @@ ROUTES: dict[str, Rule] = {
     "GET /jump.json": signed_in(),
     # clusters
     "GET /cluster/": signed_in(),
+    "POST /cluster/register/": platform_admin(name="lab-2", url="http://127.0.0.1:9"),
+    "POST /cluster/<str:cluster>/change/": platform_admin(url="http://127.0.0.1:9"),
+    "POST /cluster/<str:cluster>/check/": platform_admin(),
+    "POST /cluster/<str:cluster>/remove/": platform_admin(typed="{cluster}"),
+    "POST /cluster/<str:cluster>/start-tm/": platform_admin(),
+    "POST /cluster/<str:cluster>/stop-tm/": platform_admin(manager="tm-1"),
     # people, teams, tokens, audit
     "GET /teams/": signed_in(),
     "POST /teams/add/": platform_admin(name="another"),

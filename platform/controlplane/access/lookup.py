@@ -15,6 +15,7 @@ from django.db.models import Model, QuerySet
 from controlplane.access.errors import Refused, not_found
 from controlplane.access.grants import grant_of
 from controlplane.access.models import ApiToken, Membership, Role, Team
+from controlplane.backends.models import Cluster
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Replay
@@ -46,6 +47,12 @@ def job_by_id(user: Person, job_id: int) -> Job:
     return _one(
         visible_jobs(user).select_related("team", "cluster").filter(pk=job_id), "job", job_id
     )
+
+
+def cluster_for(user: Person, name: str) -> Cluster:
+    """The cluster of that name; clusters are shared by all teams, so everybody sees them."""
+    found = Cluster.present.all() if user.is_authenticated else Cluster.present.none()
+    return _one(found.filter(name=name), "cluster", name)
 
 
 def version_for(job: Job, number: int) -> JobVersion:

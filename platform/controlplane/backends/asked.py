@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
-from controlplane.backends.tokens import token_for
+from controlplane.backends.tokens import Address, address_of
 from controlplane.moments import now_ms
 from engine.rest.client import ClientError, EngineClient, NotFound
 
@@ -29,7 +29,7 @@ QUICK_S = 3.0
 REMEMBERED = 512
 """Questions whose last answer is kept."""
 
-_CLIENTS: dict[str, EngineClient] = {}
+_CLIENTS: dict[Address, EngineClient] = {}
 _CLIENTS_LOCK = threading.Lock()
 
 
@@ -60,7 +60,7 @@ def asked(cluster: Cluster, key: Hashable, question: Callable[[EngineClient], T]
     shared = _shared(cluster.url, key)
     with shared.lock:
         if time.monotonic() - shared.taken_s > SHARED_S:
-            shared.answer = _ask(cluster.url, question)
+            shared.answer = _ask(address_of(cluster), question)
             shared.taken_s = time.monotonic()
         return shared.answer
 
@@ -78,17 +78,17 @@ def _shared(url: str, key: Hashable) -> _Shared:
     return _Shared()
 
 
-def _client(url: str) -> EngineClient:
+def _client(address: Address) -> EngineClient:
     """One per engine: its connections are kept."""
     with _CLIENTS_LOCK:
-        if url not in _CLIENTS:
-            _CLIENTS[url] = EngineClient(url, token_for(url), QUICK_S)
-        return _CLIENTS[url]
+        if address not in _CLIENTS:
+            _CLIENTS[address] = EngineClient(address.url, address.token, QUICK_S)
+        return _CLIENTS[address]
 
 
-def _ask(url: str, question: Callable[[EngineClient], T]) -> Answer[T]:
+def _ask(address: Address, question: Callable[[EngineClient], T]) -> Answer[T]:
     try:
-        return Answer(question(_client(url)), now_ms())
+        return Answer(question(_client(address)), now_ms())
     except NotFound as error:
         return Answer(None, now_ms(), error.message, is_unknown=True)
     except ClientError as error:

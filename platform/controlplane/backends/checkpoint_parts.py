@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
 from controlplane.backends.subtasks import client_of
+from controlplane.backends.tokens import address_of
 from engine.rest.answers.checkpoints import CheckpointConfig, PartSummary, SubtaskPart
 from engine.rest.client import ClientError, EngineClient, NotFound
 
@@ -65,7 +66,7 @@ def parts_of(cluster: Cluster, job_id: str, checkpoint_id: int, *, ended: bool) 
     if key in _ended:
         return _ended[key]
     try:
-        found = _ask(client_of(cluster.url), job_id, checkpoint_id)
+        found = _ask(client_of(address_of(cluster)), job_id, checkpoint_id)
     except NotFound:
         return CheckpointParts(why_not=FORGOTTEN)
     except ClientError as error:
@@ -82,7 +83,7 @@ def config_of(cluster: Cluster, job_id: str) -> CheckpointConfig | None:
     if cluster.url.startswith(FAKE):
         return None
     try:
-        return client_of(cluster.url).checkpoint_config(job_id)
+        return client_of(address_of(cluster)).checkpoint_config(job_id)
     except ClientError:
         return None
 

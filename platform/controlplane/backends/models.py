@@ -5,6 +5,14 @@ from __future__ import annotations
 from django.db import models
 
 
+class PresentClusters(models.Manager["Cluster"]):
+    """Those that were not taken out."""
+
+    def get_queryset(self) -> models.QuerySet[Cluster]:
+        """Without those of the past."""
+        return super().get_queryset().filter(removed_at=None)
+
+
 class Cluster(models.Model):
     """One engine, reached through its REST address."""
 
@@ -34,6 +42,9 @@ class Cluster(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True, blank=True)
     """When it was taken out; kept because runs of the past refer to it."""
+
+    objects = models.Manager()
+    present = PresentClusters()
 
     class Meta:
         ordering = ["name"]

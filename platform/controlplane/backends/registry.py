@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from controlplane.backends import fake
 from controlplane.backends.rest import RestBackend
+from controlplane.backends.tokens import address_of
 
 if TYPE_CHECKING:
     from controlplane.backends.contract import EngineBackend
@@ -18,4 +19,4 @@ def client_for(cluster: Cluster) -> EngineBackend:
     """The engine of `cluster`; asks nothing yet."""
     if cluster.url.startswith(FAKE):
         return fake.engine(cluster.url.removeprefix(FAKE))
-    return RestBackend.at(cluster.url)
+    return RestBackend.at(address_of(cluster))

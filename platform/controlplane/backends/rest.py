@@ -27,7 +27,7 @@ from controlplane.backends.errors import UnknownJob, UnknownTrigger, Unsupported
 from controlplane.backends.manifests import contents_of
 from controlplane.backends.plans import plan_json
 from controlplane.backends.rest_snapshots import RestSnapshots
-from controlplane.backends.tokens import token_for
+from controlplane.backends.tokens import Address
 from engine.rest.answers.jobs import JobDetail
 from engine.rest.client import EngineClient, NotFound
 from engine.rest.model.jobs import TaskStatus
@@ -54,9 +54,9 @@ class RestBackend(RestSnapshots):
         self._builds = builds
 
     @classmethod
-    def at(cls, url: str) -> RestBackend:
+    def at(cls, address: Address) -> RestBackend:
         """The engine at that address; connections are shared by all who ask for it."""
-        return cls(_client(url, QUICK_S), _client(url, BUILD_S))
+        return cls(_client(address, QUICK_S), _client(address, BUILD_S))
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""
@@ -219,8 +219,8 @@ def event_time(micros: int | None) -> datetime | None:
 
 
 @cache
-def _client(url: str, timeout_s: float) -> EngineClient:
-    return EngineClient(url, token_for(url), timeout_s)
+def _client(address: Address, timeout_s: float) -> EngineClient:
+    return EngineClient(address.url, address.token, timeout_s)
 
 
 def _program(request: Start) -> Program:

@@ -17,7 +17,7 @@ from typing import Any
 
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
-from controlplane.backends.tokens import token_for
+from controlplane.backends.tokens import Address, address_of
 from controlplane.moments import now_ms
 from engine.rest.answers.jobs import SubtaskSummary
 from engine.rest.client import ClientError, EngineClient, NotFound
@@ -69,7 +69,7 @@ class Subtasks:
 class Vertex:
     """Which one: the address of a look."""
 
-    url: str
+    engine: Address
     job_id: str
     vertex_id: str
     checkpoint: int | None
@@ -89,7 +89,7 @@ def look_at(cluster: Cluster, job_id: str, vertex_id: str, checkpoint: int | Non
     """The subtasks of a vertex, as they were at most a second ago."""
     if cluster.url.startswith(FAKE):
         return Subtasks(at_ms=now_ms())
-    vertex = Vertex(cluster.url, job_id, vertex_id, checkpoint)
+    vertex = Vertex(address_of(cluster), job_id, vertex_id, checkpoint)
     shared = _shared(cluster.url, job_id, vertex_id)
     with shared.lock:
         if time.monotonic() - shared.taken_s > SHARED_S:
@@ -103,13 +103,13 @@ def _shared(url: str, job_id: str, vertex_id: str) -> _Shared:
 
 
 @lru_cache(maxsize=32)
-def client_of(url: str) -> EngineClient:
+def client_of(address: Address) -> EngineClient:
     """The client of that engine; its connections are kept."""
-    return EngineClient(url, token_for(url), QUICK_S)
+    return EngineClient(address.url, address.token, QUICK_S)
 
 
 def _look(vertex: Vertex) -> Subtasks:
-    engine = client_of(vertex.url)
+    engine = client_of(vertex.engine)
     try:
         found = engine.subtasks(vertex.job_id, vertex.vertex_id)
         load = {one.subtask: one for one in engine.backpressure(vertex.job_id, vertex.vertex_id)}
@@ -140,7 +140,7 @@ def _sizes(vertex: Vertex) -> Mapping[int, int]:
     if vertex.checkpoint is None:
         return {}
     try:
-        parts = client_of(vertex.url).checkpoint_subtasks(
+        parts = client_of(vertex.engine).checkpoint_subtasks(
             vertex.job_id, vertex.checkpoint, vertex.vertex_id
         )
     except NotFound:  # so long ago that the engine has forgotten it

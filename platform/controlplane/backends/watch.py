@@ -27,7 +27,6 @@ from controlplane.backends.seeing import (
     vertex_sighting,
 )
 from controlplane.backends.sightings import EngineSighting, JobSighting
-from controlplane.backends.tokens import token_for
 from engine.rest.answers.jobs import JobDetail
 from engine.rest.answers.watching import WatchedJob
 from engine.rest.client import AsyncEngineClient, ClientError, NotFound
@@ -44,8 +43,9 @@ class EngineWatch:
         url: str,
         transport: httpx.AsyncBaseTransport | None = None,
         clock: Callable[[], float] | None = None,
+        token: str | None = None,
     ) -> None:
-        self._client = AsyncEngineClient(url, token_for(url), TIMEOUT_S, transport)
+        self._client = AsyncEngineClient(url, token, TIMEOUT_S, transport)
         self._clock = clock
         self._graphs: dict[str, Graph] = {}
         self._flink: FlinkLooks | None = None

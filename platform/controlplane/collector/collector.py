@@ -36,7 +36,7 @@ class Collector:
 
     def __init__(self) -> None:
         self._board = Board()
-        self._watchers: dict[int, asyncio.Task[None]] = {}
+        self._watchers: dict[tuple[int, str, str], asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Watch and tidy up."""
@@ -54,13 +54,17 @@ class Collector:
 
     async def _tidy(self) -> None:
         """Watch new engines, leave removed ones, show jobs that have no run."""
-        clusters = {cluster.pk: cluster for cluster in await sync_to_async(mirror.clusters)()}
-        for pk in set(self._watchers) - set(clusters):
-            self._watchers.pop(pk).cancel()
-        for pk, cluster in clusters.items():
-            if pk not in self._watchers:
+        # An engine at another address, or with another token, is another one to watch.
+        clusters = {
+            (cluster.pk, cluster.url, cluster.sealed_token): cluster
+            for cluster in await sync_to_async(mirror.clusters)()
+        }
+        for key in set(self._watchers) - set(clusters):
+            self._watchers.pop(key).cancel()
+        for key, cluster in clusters.items():
+            if key not in self._watchers:
                 watcher = Watcher(cluster, self._board)
-                self._watchers[pk] = asyncio.create_task(_watch(watcher))
+                self._watchers[key] = asyncio.create_task(_watch(watcher))
         await self._show_resting()
 
     async def _show_resting(self) -> None:

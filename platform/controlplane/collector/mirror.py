@@ -39,7 +39,7 @@ CHECKPOINTS_KEPT = 5_000
 
 def clusters() -> list[Cluster]:
     """Every engine to watch."""
-    return list(Cluster.objects.exclude(url__startswith=FAKE))
+    return list(Cluster.present.exclude(url__startswith=FAKE))
 
 
 def active_runs(cluster: Cluster) -> list[Run]:

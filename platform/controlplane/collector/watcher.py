@@ -26,6 +26,7 @@ from django.utils import timezone
 from controlplane.backends.errors import EngineAway
 from controlplane.backends.models import Cluster
 from controlplane.backends.sightings import EngineSighting, JobSighting
+from controlplane.backends.tokens import address_of
 from controlplane.backends.watch import EngineWatch
 from controlplane.collector import figures, mirror
 from controlplane.collector.board import Board
@@ -69,7 +70,8 @@ class Watcher:
     ) -> None:
         self.cluster = cluster
         self._board = board
-        self._engine = EngineWatch(cluster.url, transport)
+        address = address_of(cluster)
+        self._engine = EngineWatch(address.url, transport, token=address.token)
         self._series = Keeping()
         self._watched: dict[int, Watched] = {}
         self._capabilities: dict[str, Any] | None = None

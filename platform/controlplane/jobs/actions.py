@@ -147,7 +147,7 @@ def _check_name(name: str) -> None:
 
 
 def _only_cluster() -> Cluster:
-    cluster = Cluster.objects.order_by("pk").first()
+    cluster = Cluster.present.order_by("pk").first()
     if cluster is None:
         msg = "there is no engine to run jobs on yet; start the platform with `manage.py up`"
         raise conflict(msg)

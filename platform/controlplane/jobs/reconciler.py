@@ -65,7 +65,9 @@ def unattended() -> QuerySet[Job]:
 
 
 def _look_after(job: Job, now: datetime) -> bool:
-    run = job.runs.filter(purpose=Run.Purpose.LIVE).select_related("restored_from").first()
+    run = (
+        job.runs.filter(purpose=Run.Purpose.LIVE).select_related("restored_from", "cluster").first()
+    )
     if run is None:
         return False
     ended, tries = Ended(run.pk, RunState(run.state), run.failure), tries_of(job)
@@ -88,7 +90,7 @@ def _ask(
     """What the engine and its storage say of the run, and what follows from it."""
     if tries.not_before and now < tries.not_before:
         return None
-    engine = client_for(job.cluster)
+    engine = client_for(run.cluster)
     if state := _still_there(engine, run):
         return Rest(f"the engine has run {run.pk} again ({state}): it is cancelled there first")
     found = restorable(run, engine)

@@ -153,6 +153,7 @@ def world(running, team, alice, bob, mallory) -> World:
             "operation_id": Operation.objects.get().pk,
             "savepoint_id": savepoint.pk,
             "number": version.number,
+            "cluster": running.cluster.name,
             "shape": "csv",
             "rest": "nowhere",
             "token": issue_login(alice, timezone.now()),

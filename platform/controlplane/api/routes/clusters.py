@@ -19,4 +19,4 @@ def list_clusters(
     request: ApiRequest, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
 ) -> dict[str, Any]:
     """By name."""
-    return page(Cluster.objects.all(), list, limit, cursor, "name")
+    return page(Cluster.present.all(), list, limit, cursor, "name")
