@@ -24,7 +24,7 @@ PAGES = {
     "/replays/1/": 13,
     "/replays/new/": 6,
     "/replays/new/?job=flights": 14,
-    "/cluster/": 6,
+    "/cluster/": 7,
 }
 OF_THE_JOB = [page for page in PAGES if "flights" in page]
 
