@@ -9,6 +9,20 @@ TOKEN_VARIABLE = "HEADWATER_TOKEN"  # noqa: S105 - a name
 
 JOB = "name of a job"
 
+WAITING = (
+    "deploy",
+    "start",
+    "upgrade",
+    "rollback",
+    "rescale",
+    "stop",
+    "cancel",
+    "savepoint",
+    "replay",
+    "abandon",
+)
+"""What takes long: the command waits for its end unless it is told not to."""
+
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Read arguments. Exits with 2 on wrong usage."""
@@ -73,6 +87,12 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     upgrade.add_argument("version", type=_count, help="number of the version")
     for one in (start, upgrade):
         one.add_argument("--savepoint", type=_count, metavar="ID", help="what to start from")
+    upgrade.add_argument("--mode", default="savepoint", help="savepoint, last_state or stateless")
+    rollback = commands.add_parser("rollback", help="go back to the last healthy version")
+    rollback.add_argument("job", help=JOB)
+    rescale = commands.add_parser("rescale", help="run a job on at another parallelism")
+    rescale.add_argument("job", help=JOB)
+    rescale.add_argument("parallelism", type=_count)
     stop = commands.add_parser("stop", help="end a job with a savepoint")
     stop.add_argument("job", help=JOB)
     stop.add_argument("--drain", action="store_true", help="fire every open window first")
@@ -89,12 +109,15 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     replay.add_argument("-p", "--parallelism", type=_count, default=1, metavar="N")
     abandon = commands.add_parser("abandon", help="end a replay")
     abandon.add_argument("replay", type=_count, help="id of the replay")
-    for name in ("deploy", "start", "upgrade", "stop", "cancel", "savepoint", "replay", "abandon"):
+    for name in WAITING:
         commands.choices[name].add_argument(
             "--no-wait", action="store_true", help="say which operation it is, and go"
         )
-    watch = commands.add_parser("watch", help="follow an operation to its end")
-    watch.add_argument("operation", help="id of the operation")
+    for name, what in (
+        ("watch", "follow an operation to its end"),
+        ("undo", "cancel an operation"),
+    ):
+        commands.add_parser(name, help=what).add_argument("operation", help="id of the operation")
 
 
 def _count(text: str) -> int:

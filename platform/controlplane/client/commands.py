@@ -124,8 +124,23 @@ def start(control: Control, options: Options) -> None:
 
 def upgrade(control: Control, options: Options) -> None:
     """Put another version in the place of what runs."""
-    body = {"version": options.version, "savepoint": options.savepoint}
+    body = {
+        "version": options.version,
+        "savepoint": options.savepoint,
+        "mode": options.mode,
+    }
     _follow(control, options, control.post(f"jobs/{options.job}/upgrade", body))
+
+
+def rollback(control: Control, options: Options) -> None:
+    """Go back to the last healthy version."""
+    _follow(control, options, control.post(f"jobs/{options.job}/rollback"))
+
+
+def rescale(control: Control, options: Options) -> None:
+    """Run on at another parallelism."""
+    body = {"parallelism": options.parallelism}
+    _follow(control, options, control.post(f"jobs/{options.job}/rescale", body))
 
 
 def stop(control: Control, options: Options) -> None:
@@ -166,6 +181,15 @@ def watch(control: Control, options: Options) -> None:
     _wait(control, options, control.get(f"operations/{options.operation}"))
 
 
+def undo(control: Control, options: Options) -> None:
+    """Cancel an operation; that it ends without its result is what was wanted."""
+    found = control.post(f"operations/{options.operation}/cancel")
+    if options.json:
+        _print_json(found)
+    else:
+        print(f"{found['kind']} of {found['job']} is being cancelled")
+
+
 COMMANDS: dict[str, Callable[[Control, Options], None]] = {
     command.__name__: command
     for command in (
@@ -182,12 +206,15 @@ COMMANDS: dict[str, Callable[[Control, Options], None]] = {
         upload,
         start,
         upgrade,
+        rollback,
+        rescale,
         stop,
         cancel,
         savepoint,
         replay,
         abandon,
         watch,
+        undo,
     )
 }
 

@@ -230,6 +230,70 @@ def test_a_list_takes_as_many_queries_however_long_it_is(program, path, flights,
     assert count() == before
 
 
+def test_a_savepoint_is_named_pinned_and_kept_until_a_day(program, flights):
+    savepoint = Savepoint.objects.create(job=flights, origin="manual", status="completed")
+    address = f"savepoints/{savepoint.pk}"
+    wish = {"label": "before v2", "pinned": True, "expires_at": "2999-01-01T00:00:00Z"}
+
+    told = program.post(address, wish, method="patch").json()
+    assert {name: told[name] for name in wish} == wish
+    kept = program.post(address, {"pinned": False}, method="patch").json()
+    assert (kept["label"], kept["expires_at"]) == ("before v2", wish["expires_at"])
+    assert program.post(address, {"expires_at": None}, method="patch").json()["expires_at"] is None
+    past = program.post(
+        address, {"label": "x", "expires_at": "2001-01-01T00:00:00Z"}, method="patch"
+    )
+    assert past.status_code == 400
+    assert program.get(address).json()["label"] == "before v2"
+
+
+def test_deleting_waits_for_the_time_of_grace_and_spares_what_is_needed(program, flights):
+    first = Savepoint.objects.create(job=flights, origin="manual", status="completed")
+    refused = program.post(f"savepoints/{first.pk}/delete", {"reason": "old"})
+    assert refused.status_code == 409  # it is the last good one
+    Savepoint.objects.create(job=flights, origin="manual", status="completed")
+
+    marked = program.post(f"savepoints/{first.pk}/delete", {"reason": "old"}).json()
+    assert (marked["status"], marked["delete_reason"]) == ("marked", "old")
+    assert marked["delete_at"] > marked["created_at"]
+
+
+def test_a_schedule_by_cron_is_told_as_it_was_asked_for(program):
+    wish = {"cron": "0 3 * * *", "zone": "Europe/Berlin", "blackouts": "sat,sun 00:00-00:00"}
+    made = program.post("jobs/flights/schedules", wish)
+    assert made.status_code == 201, made.content
+
+    (listed,) = program.get("jobs/flights/schedules").json()
+    assert (listed["cron"], listed["zone"]) == (wish["cron"], wish["zone"])
+    assert listed["blackouts"] == [wish["blackouts"]]
+    assert listed["every_minutes"] is None
+    assert program.post("jobs/flights/schedules", {}).status_code == 400
+
+
+def test_rules_of_retention_are_set_as_a_whole(program):
+    assert program.get("jobs/flights/retention").json()["keep_last"] is None
+    program.post("jobs/flights/retention", {"keep_last": 3, "daily": 7}, method="put")
+    program.post("jobs/flights/retention", {"daily": 5}, method="put")
+
+    told = program.get("jobs/flights/retention").json()
+    assert (told["keep_last"], told["daily"]) == (None, 5)
+
+
+def test_an_operation_is_cancelled(program, running):
+    operation = program.post("jobs/flights/savepoints").json()
+    cancelled = program.post(f"operations/{operation['id']}/cancel", {"reason": "mistake"})
+
+    assert cancelled.status_code == 202
+    assert cancelled.json()["cancel_asked_at"] or cancelled.json()["state"] == "cancelled"
+
+
+def test_a_setting_that_is_null_is_left_to_the_job_file(program, flights):
+    address = "jobs/flights/settings"
+    program.post(address, {"state_backend": "rocksdb", "parallelism": 2}, method="patch")
+    told = program.post(address, {"state_backend": None}, method="patch").json()["settings"]
+    assert (told["state_backend"], told["parallelism"]) == (None, 2)
+
+
 def test_secrets_in_settings_are_struck_out(program, flights, alice):
     program.post("jobs/flights/settings", {"arguments": ["--token", "hunter2"]}, method="patch")
     flights.refresh_from_db()

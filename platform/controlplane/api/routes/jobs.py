@@ -9,33 +9,24 @@ from ninja import File, Form, Router, Status, UploadedFile
 from controlplane.access.lookup import (
     job_for,
     roles_of,
-    savepoint_for,
     team_for,
-    version_for,
     visible_jobs,
 )
 from controlplane.api.auth import ApiRequest
-from controlplane.api.keys import IdempotencyKey, key_of
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
 from controlplane.api.schema.jobs import (
-    CancelIn,
     Heard,
     JobDetail,
     JobOut,
     LineIn,
     SettingsIn,
-    StartIn,
-    StopIn,
-    UpgradeIn,
 )
-from controlplane.api.schema.operations import OperationOut
 from controlplane.audit.redact import redacted
 from controlplane.jobs import actions
 from controlplane.jobs.models import Job
 from controlplane.jobs.queries import current_runs, state_of
 from controlplane.live import topics
 from controlplane.live.queries import latest
-from controlplane.operations.models import Operation
 
 router = Router(tags=["jobs"])
 
@@ -81,52 +72,8 @@ def one_job(request: ApiRequest, name: str) -> dict[str, Any]:
 def change_settings(request: ApiRequest, name: str, body: SettingsIn) -> dict[str, Any]:
     """They hold from the next start on. Operator."""
     job = job_for(request.auth, name)
-    values = body.dict(exclude_none=True)
+    values = body.dict(exclude_unset=True)
     return _detail(request, actions.change_settings(job, request.auth, values))
-
-
-@router.post("jobs/{name}/start", response={202: OperationOut}, summary="Start")
-def start(
-    request: ApiRequest, name: str, body: StartIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
-    """Start a version, from nothing or from a savepoint. Operator."""
-    job, user = job_for(request.auth, name), request.auth
-    version = version_for(job, body.version) if body.version else None
-    savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
-    key = key_of(user, idempotency_key)
-    return Status(202, actions.deploy(job, user, version, savepoint, idempotency_key=key))
-
-
-@router.post("jobs/{name}/upgrade", response={202: OperationOut}, summary="Upgrade")
-def upgrade(
-    request: ApiRequest, name: str, body: UpgradeIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
-    """Stop what runs with a savepoint and start another version from it. Operator."""
-    job, user = job_for(request.auth, name), request.auth
-    version = version_for(job, body.version)
-    savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
-    key = key_of(user, idempotency_key)
-    return Status(202, actions.upgrade(job, user, version, savepoint, idempotency_key=key))
-
-
-@router.post("jobs/{name}/stop", response={202: OperationOut}, summary="Stop")
-def stop(
-    request: ApiRequest, name: str, body: StopIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
-    """Stop with a savepoint; drained, every window fires first. Operator."""
-    key = key_of(request.auth, idempotency_key)
-    job = job_for(request.auth, name)
-    return Status(202, actions.stop(job, request.auth, drain=body.drain, idempotency_key=key))
-
-
-@router.post("jobs/{name}/cancel", response={202: OperationOut}, summary="Cancel")
-def cancel(
-    request: ApiRequest, name: str, body: CancelIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
-    """End the run at once; what it did since its last checkpoint is done again. Operator."""
-    key = key_of(request.auth, idempotency_key)
-    job = job_for(request.auth, name)
-    return Status(202, actions.cancel(job, request.auth, reason=body.reason, idempotency_key=key))
 
 
 @router.post("jobs/{name}/control", response=Heard, summary="Send a control line")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ninja import Router
+from ninja import Router, Status
 
 from controlplane.access.lookup import job_for, operation_for, visible_jobs
 from controlplane.api.auth import ApiRequest
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
+from controlplane.api.schema.jobs import Reason
 from controlplane.api.schema.operations import OperationDetail, OperationOut
+from controlplane.operations.actions import cancel_operation
 from controlplane.operations.models import UNFINISHED, Operation
 
 router = Router(tags=["operations"])
@@ -38,3 +40,12 @@ def list_operations(
 def one_operation(request: ApiRequest, operation_id: str) -> Operation:
     """How far it is, and what happened so far."""
     return operation_for(request.auth, operation_id)
+
+
+@router.post(
+    "operations/{operation_id}/cancel", response={202: OperationOut}, summary="Cancel an operation"
+)
+def cancel(request: ApiRequest, operation_id: str, body: Reason) -> Status[Operation]:
+    """End it without its result; what it began is taken back. Operator."""
+    operation = operation_for(request.auth, operation_id)
+    return Status(202, cancel_operation(operation, request.auth, body.reason))

@@ -10,6 +10,7 @@ from controlplane.api.schema.snapshots import ScheduleChange, ScheduleIn, Schedu
 from controlplane.snapshots import schedule_actions as actions
 from controlplane.snapshots.models import SavepointSchedule
 from controlplane.snapshots.queries import schedules
+from controlplane.snapshots.schedule_options import ScheduleOptions
 
 router = Router(tags=["schedules"])
 
@@ -24,7 +25,10 @@ def list_schedules(request: ApiRequest, name: str) -> list[SavepointSchedule]:
 def add(request: ApiRequest, name: str, body: ScheduleIn) -> Status[SavepointSchedule]:
     """Take savepoints regularly. Operator."""
     job = job_for(request.auth, name)
-    return Status(201, actions.add_schedule(job, request.auth, every_minutes=body.every_minutes))
+    given = body.dict()
+    every_minutes = given.pop("every_minutes")
+    options = ScheduleOptions(**given)
+    return Status(201, actions.add_schedule(job, request.auth, every_minutes, options=options))
 
 
 @router.patch("schedules/{schedule_id}", response=ScheduleOut, summary="Change a schedule")

@@ -72,39 +72,64 @@ class JobDetail(JobOut):
 
 
 class SettingsIn(Schema):
-    """Settings to change; what is left out stays."""
+    """Settings to change; what is left out stays, null leaves the choice to the job file."""
 
     parallelism: int | None = None
-    checkpoint_interval_ms: int | None = None
     arguments: list[str] | None = None
-    require_state: bool | None = None
     control_port: int | None = None
+    checkpoint_interval_ms: int | None = None
+    checkpoint_timeout_ms: int | None = None
+    checkpoint_min_pause_ms: int | None = None
+    incremental: bool | None = None
+    state_backend: str | None = None
+    restart_strategy: str | None = None
+    restart_attempts: int | None = None
+    restart_delay_ms: int | None = None
+    require_state: bool | None = None
+    tags: list[str] | None = None
+    delay_objective_s: int | None = None
+    recovery_point_objective_s: int | None = None
 
 
-class StartIn(Schema):
-    """What to start; for an upgrade, what to put in the place of what runs."""
+class Reason(Schema):
+    """Why."""
+
+    reason: str = Field("", max_length=500, description="for the audit log")
+
+
+class StartIn(Reason):
+    """What to start."""
 
     version: int | None = Field(None, ge=1, description="number; none: the newest")
     savepoint: int | None = Field(None, ge=1, description="id; none: an empty state")
 
 
-class UpgradeIn(Schema):
+class UpgradeIn(Reason):
     """What to put in the place of what runs."""
 
     version: int = Field(ge=1, description="number")
-    savepoint: int | None = Field(None, ge=1, description="id; none: the one taken on the way")
+    savepoint: int | None = Field(None, ge=1, description="id; none: where the job is now")
+    mode: str = Field("savepoint", description="savepoint, last_state or stateless")
+    drop: list[str] = Field([], description="state that may be left behind: uid or uid/state")
+    consent: bool = Field(default=False, description="leave all state behind, when stateless")
 
 
-class StopIn(Schema):
+class RollbackIn(Reason):
+    """How to go back to the last version that was healthy."""
+
+    mode: str = Field("", description="as for an upgrade; none: what the job's state allows")
+
+
+class RescaleIn(Reason):
+    """How parallel to run on."""
+
+    parallelism: int = Field(ge=1, le=128)
+
+
+class StopIn(Reason):
     """How to stop."""
 
     drain: bool = Field(default=False, description="fire every open window first")
-
-
-class CancelIn(Schema):
-    """Why to cancel."""
-
-    reason: str = Field("", max_length=500)
 
 
 class LineIn(Schema):

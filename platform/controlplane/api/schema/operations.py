@@ -29,6 +29,7 @@ class OperationOut(Schema):
     created_at: datetime
     updated_at: datetime
     ended_at: datetime | None
+    cancel_asked_at: datetime | None
 
     @staticmethod
     def resolve_job(operation: Operation) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Field, Schema
+from pydantic import AwareDatetime
 
 from controlplane.snapshots.models import Savepoint, SavepointSchedule
+from controlplane.snapshots.schedule_options import window_words
 
 
 class CheckpointOut(Schema):
@@ -42,6 +44,12 @@ class SavepointOut(Schema):
     created_at: datetime
     completed_at: datetime | None
     created_by: str | None
+    pinned: bool
+    expires_at: datetime | None = Field(description="kept until then and not longer")
+    delete_at: datetime | None = Field(description="when a marked one is deleted")
+    delete_reason: str
+    verdict: str = Field(description="whole, damaged, unreadable; empty: not verified")
+    verified_at: datetime | None
 
     @staticmethod
     def resolve_job(savepoint: Savepoint) -> str:
@@ -68,6 +76,7 @@ class SavepointDetail(SavepointOut):
     """One savepoint, with where its sources stood."""
 
     source_positions: dict[str, Any]
+    problems: list[str] = Field(description="a sentence per file that was found damaged")
 
 
 class SavepointIn(Schema):
@@ -83,15 +92,40 @@ class ImportIn(Schema):
     label: str = Field("", max_length=200)
 
 
-class ScheduleOut(Schema):
+class SavepointChange(Schema):
+    """What to change; what is left out stays."""
+
+    label: str | None = Field(None, max_length=200)
+    pinned: bool | None = Field(None, description="true takes a mark for deletion away")
+    expires_at: AwareDatetime | None = Field(None, description="null: the rules decide")
+
+
+class DeleteIn(Schema):
+    """Why to delete, and when."""
+
+    reason: str = Field("", max_length=300)
+    at_once: bool = Field(default=False, description="without the job's time of grace")
+
+
+class ScheduleIn(Schema):
+    """A new schedule: an interval or a cron line."""
+
+    every_minutes: float | None = None
+    cron: str = Field("", max_length=100, description="five fields, read in the time zone")
+    zone: str = Field("UTC", max_length=64, description="name of a time zone")
+    jitter_s: int = Field(0, description="a run may be so much later")
+    blackouts: str = Field("", max_length=2_000, description="a window a line: mon-fri 8:00-10:00")
+    late: Literal["once", "skip"] = Field("once", description="a run that the platform missed")
+    skip_unhealthy: bool = False
+    skip_unchanged: bool = False
+
+
+class ScheduleOut(ScheduleIn):
     """Savepoints taken regularly."""
 
     id: int
     job: str
-    every_minutes: float | None
-    """None when `cron` says when."""
-    cron: str
-    zone: str
+    blackouts: list[str] = Field(description="windows in which nothing is taken")  # type: ignore[assignment]
     enabled: bool
     next_run_at: datetime
     last_run_at: datetime | None
@@ -104,6 +138,11 @@ class ScheduleOut(Schema):
         return schedule.job.name
 
     @staticmethod
+    def resolve_blackouts(schedule: SavepointSchedule) -> list[str]:
+        """As people write them."""
+        return [window_words(window) for window in schedule.blackouts]
+
+    @staticmethod
     def resolve_last_result(schedule: SavepointSchedule) -> str:
         """What its operation says, once that has ended."""
         return str(schedule.result)
@@ -114,13 +153,22 @@ class ScheduleOut(Schema):
         return schedule.reason
 
 
-class ScheduleIn(Schema):
-    """A new schedule."""
-
-    every_minutes: float
-
-
 class ScheduleChange(Schema):
     """Let it rest, or go on."""
 
     enabled: bool
+
+
+class Policy(Schema):
+    """Which savepoints of a job are kept; a rule that is null is none."""
+
+    enabled: bool = True
+    keep_last: int | None = None
+    keep_days: int | None = None
+    daily: int | None = Field(None, description="the newest of each day, for so many days")
+    weekly: int | None = None
+    monthly: int | None = None
+    zone: str = Field("UTC", max_length=64)
+    by_hand: bool = Field(default=False, description="also those that people took")
+    grace_hours: float = Field(24.0, description="between the mark and the deletion")
+    verify_days: float | None = Field(None, description="verify each again after so many")
