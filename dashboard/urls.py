@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from dashboard.views import (
     account,
+    alerts,
     api_reference,
     audit,
     batches,
@@ -40,6 +41,14 @@ urlpatterns = [
     path("login/sso/", single_sign_on.begin, name="sso"),
     path("login/sso/back/", single_sign_on.back, name="sso_back"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("alerts/", alerts.page, name="alerts"),
+    path("alerts/preview/", alerts.preview, name="alert_preview"),
+    path("alerts/rules/", alerts.add_rule, name="add_alert_rule"),
+    path("alerts/rules/<int:rule_id>/remove/", alerts.remove_rule, name="rm_alert_rule"),
+    path("alerts/routes/", alerts.add_route, name="add_alert_route"),
+    path("alerts/routes/<int:route_id>/remove/", alerts.remove_route, name="rm_alert_route"),
+    path("alerts/<int:alert_id>/acknowledge/", alerts.acknowledge, name="ack_alert"),
+    path("alerts/<int:alert_id>/mute/", alerts.mute, name="mute_alert"),
     path("jobs/", fleet.page, name="fleet"),
     path("jobs/deploy/", fleet.deploy, name="deploy"),
     path("jobs/<str:name>/", job.page, name="job"),

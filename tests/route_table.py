@@ -125,6 +125,19 @@ ROUTES: dict[str, Rule] = {
     "GET /replays/<int:replay_id>/": viewer(),
     "POST /replays/<int:replay_id>/abandon/": operator(typed="{replay_name}"),
     "GET /jump.json": signed_in(),
+    # alerts
+    "GET /alerts/": signed_in(),
+    "GET /alerts/preview/": viewer(
+        team="{team}", measure="restarts", threshold="3", severity="warn"
+    ),
+    "POST /alerts/rules/": operator(
+        team="{team}", measure="restarts", threshold="3", severity="warn"
+    ),
+    "POST /alerts/rules/<int:rule_id>/remove/": operator(),
+    "POST /alerts/<int:alert_id>/acknowledge/": operator(),
+    "POST /alerts/<int:alert_id>/mute/": operator(minutes="5", reason="known"),
+    "POST /alerts/routes/": admin(team="{team}", kind="email", target="ops@example.org"),
+    "POST /alerts/routes/<int:route_id>/remove/": admin(),
     # clusters
     "GET /cluster/": signed_in(),
     "POST /cluster/register/": platform_admin(name="lab-2", url="http://127.0.0.1:9"),

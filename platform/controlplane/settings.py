@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "controlplane.replay",
     "controlplane.live",
     "controlplane.collector",
+    "controlplane.alerts",
     "controlplane.metrics",
     "controlplane.supervisor",
     "dashboard",
@@ -184,6 +185,16 @@ CELERY_BEAT_SCHEDULE = {
     },
     "keep jobs running": {
         "task": "controlplane.jobs.tasks.keep_running",
+        "schedule": 5.0,
+        "options": {"expires": 5.0},
+    },
+    "look at alert rules": {
+        "task": "controlplane.alerts.tasks.evaluate",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
+    "tell of alerts": {
+        "task": "controlplane.alerts.tasks.deliver",
         "schedule": 5.0,
         "options": {"expires": 5.0},
     },

@@ -25,6 +25,7 @@ PAGES = {
     "/replays/new/": 6,
     "/replays/new/?job=flights": 14,
     "/cluster/": 7,
+    "/alerts/": 11,
 }
 OF_THE_JOB = [page for page in PAGES if "flights" in page]
 

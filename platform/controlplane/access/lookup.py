@@ -15,6 +15,7 @@ from django.db.models import Model, QuerySet
 from controlplane.access.errors import Refused, not_found
 from controlplane.access.grants import grant_of
 from controlplane.access.models import ApiToken, Membership, Role, Team
+from controlplane.alerts.models import Alert, AlertRule, Route
 from controlplane.backends.models import Cluster
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.operations.models import Operation
@@ -102,6 +103,24 @@ def operation_for(user: Person, operation_id: uuid.UUID | str) -> Operation:
         raise missing from None
     found = Operation.objects.filter(job__in=visible_jobs(user)).select_related("job__team", "run")
     return _one(found.filter(pk=key), "operation", operation_id)
+
+
+def alert_for(user: User, alert_id: int) -> Alert:
+    """The alert with that id, when `user` may see its job."""
+    found = Alert.objects.filter(job__in=visible_jobs(user)).select_related("rule__team", "job")
+    return _one(found.filter(pk=alert_id), "alert", alert_id)
+
+
+def alert_rule_for(user: User, rule_id: int) -> AlertRule:
+    """The rule with that id, when `user` is in its team."""
+    found = AlertRule.objects.filter(team__in=visible_teams(user)).select_related("team", "job")
+    return _one(found.filter(pk=rule_id), "alert rule", rule_id)
+
+
+def alert_route_for(user: User, route_id: int) -> Route:
+    """The route with that id, when `user` is in its team."""
+    found = Route.objects.filter(team__in=visible_teams(user)).select_related("team")
+    return _one(found.filter(pk=route_id), "alert route", route_id)
 
 
 def visible_teams(user: User) -> QuerySet[Team]:

@@ -15,6 +15,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from controlplane.access.lookup import allows
 from controlplane.access.models import Role
+from controlplane.alerts.models import Alert
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.live import topics
@@ -69,6 +70,8 @@ class JobFrame:
     savepoints: int
     versions: int
     replays: int
+    alerts: int
+    """That fire."""
     newest_version: JobVersion | None
     active_replay: Replay | None
 
@@ -108,6 +111,7 @@ def job_frame(job: Job, user: User) -> JobFrame:
         savepoints=Count("savepoints", filter=_kept(), distinct=True),
         versions=Count("versions", distinct=True),
         replays=Count("replays", distinct=True),
+        alerts=Count("alerts", filter=Q(alerts__state=Alert.State.FIRING), distinct=True),
     )
     return JobFrame(
         job=job,

@@ -25,6 +25,8 @@ from controlplane.access.abilities import ABILITIES
 from controlplane.access.logins import issue_login
 from controlplane.access.models import Membership, Role
 from controlplane.access.tokens import issue_token
+from controlplane.alerts.actions import add_route, add_rule
+from controlplane.alerts.models import Alert
 from controlplane.backends.fake import PLAN
 from controlplane.live.topics import Family, parse
 from controlplane.live.visibility import allowed
@@ -135,6 +137,12 @@ def world(running, team, alice, bob, mallory) -> World:
     replay = Replay.objects.create(
         number=7, job=running, savepoint=savepoint, version=version, status="replaying"
     )
+    watched = {"measure": "restarts", "threshold": 3, "for_seconds": 0, "severity": "warn"}
+    rule = add_rule(team, running, alice, **watched)
+    alert = Alert.objects.create(
+        rule=rule, job=running, state="firing", since=timezone.now(), seen_at=timezone.now()
+    )
+    route = add_route(team, alice, kind="email", target="ops@example.org")
     api_token, _ = issue_token(alice, "ci", "read", 30, None, timezone.now())
     return World(
         dict(zip(PEOPLE, (None, mallory, bob, olga, alice, root), strict=True)),
@@ -154,6 +162,9 @@ def world(running, team, alice, bob, mallory) -> World:
             "savepoint_id": savepoint.pk,
             "number": version.number,
             "cluster": running.cluster.name,
+            "rule_id": rule.pk,
+            "alert_id": alert.pk,
+            "route_id": route.pk,
             "shape": "csv",
             "rest": "nowhere",
             "token": issue_login(alice, timezone.now()),

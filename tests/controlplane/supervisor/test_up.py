@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -45,7 +46,7 @@ class Up:
         self.ports = [choose(23_000, "--port", search=True, used=used) for _ in range(3)]
         self.process = self.start()
         self.said = []
-        self.cookie = None
+        self.cookies = None
 
     def arguments(self):
         names = ("--port", "--engine-port", "--control-port")
@@ -160,6 +161,29 @@ def test_a_socket_outlives_the_redis_server(up):
             pass
 
 
+def test_operations_and_figures_come_back_from_a_redis_that_lost_everything(up, tmp_path):
+    began = (timezone.now() - timedelta(seconds=90)).isoformat()
+    arguments = f"--no-points --anchor {began} --output {tmp_path}"
+    with _browser(up) as browser, _socket(up) as socket:
+        wish = {"name": "flights", "team": "demo", "parallelism": "1", "arguments": arguments}
+        file = ("flights.py", (CHECKOUT / "examples" / "flights.py").read_bytes())
+        answer = browser.post("/jobs/deploy/", data=wish, files={"file": file})
+        assert answer.status_code == 302, answer.text
+        up.child("redis.sock").kill()  # the task that was sent is gone with it
+        for kept in (up.home / "redis").rglob("*.*"):
+            if kept.is_file():
+                kept.unlink(missing_ok=True)
+        up.wait_for("redis ended (killed by SIGKILL)")
+        socket.send(json.dumps({"op": "sub", "topics": {"fleet": None}}))
+        while not _rates(_hear(socket, "patch", "snap")["d"]):
+            pass
+        page = browser.get("/jobs/").text
+        assert 'data-state="running"' in page
+        stop = {"how": "cancel", "typed": "flights"}
+        assert browser.post("/jobs/flights/stop/", data=stop).status_code == 302
+        eventually(lambda: 'data-state="canceled"' in browser.get("/jobs/").text)
+
+
 def test_a_page_of_another_port_cannot_open_a_socket(up):
     with pytest.raises(InvalidStatus, match="403"), _socket(up, origin="http://127.0.0.1:1"):
         pass
@@ -224,19 +248,37 @@ def _replaced(up, words, before):
         return False
 
 
-def _socket(up, origin=None):
-    """A browser's socket, with the cookie that the printed link gives."""
-    base = f"http://127.0.0.1:{up.ports[0]}"
-    if up.cookie is None:
+def _cookies(up):
+    """Those that the printed link gives, once."""
+    if up.cookies is None:
         link = next(line for line in up.said if line.startswith("READY ")).split()[1]
         with httpx.Client(follow_redirects=True) as browser:
             assert browser.get(link).status_code == 200
-            up.cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+            up.cookies = dict(browser.cookies)
+    return up.cookies
+
+
+def _browser(up):
+    """A browser that is signed in."""
+    base, cookies = f"http://127.0.0.1:{up.ports[0]}", _cookies(up)
+    headers = {"X-CSRFToken": cookies["headwater_csrf"], "Origin": base}
+    return httpx.Client(base_url=base, cookies=cookies, headers=headers, timeout=30)
+
+
+def _socket(up, origin=None):
+    """The socket of that browser."""
+    base = f"http://127.0.0.1:{up.ports[0]}"
+    cookie = "; ".join(f"{name}={value}" for name, value in _cookies(up).items())
     return connect(
         f"{base.replace('http', 'ws')}/ws/",
         origin=origin or base,
-        additional_headers={"Cookie": up.cookie},
+        additional_headers={"Cookie": cookie},
     )
+
+
+def _rates(table):
+    """Rates of jobs in a message of the topic `fleet`."""
+    return [row["in"] for key, row in table.items() if key != "sum" and row and row.get("in")]
 
 
 def _hear(socket, *kinds):

@@ -1,0 +1,131 @@
+"""What people do about alerts; each is audited."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from controlplane.access.errors import conflict, invalid
+from controlplane.access.lookup import require_in
+from controlplane.access.models import Role, Team
+from controlplane.alerts.addresses import Forbidden, checked_url, private_allowed
+from controlplane.alerts.models import OPEN, Alert, AlertRule, Route
+from controlplane.audit.record import record
+from controlplane.jobs.models import Job
+
+MOST_SECONDS = 7 * 86_400
+MOST_MUTE = timedelta(days=30)
+
+
+@transaction.atomic
+def add_rule(
+    team: Team,
+    job: Job | None,
+    actor: User,
+    *,
+    measure: str,
+    threshold: float,
+    for_seconds: int,
+    severity: str,
+) -> AlertRule:
+    """Look at something from now on. Raises Refused."""
+    require_in(actor, team, Role.OPERATOR)
+    rule = AlertRule.objects.create(
+        team=team,
+        job=job,
+        measure=measure,
+        threshold=threshold,
+        for_seconds=for_seconds,
+        severity=severity,
+        created_by=actor,
+    )
+    record(actor, "alert_rule.create", str(rule), job=job, after=_of(rule))
+    return rule
+
+
+@transaction.atomic
+def remove_rule(rule: AlertRule, actor: User) -> None:
+    """Look no more; its alerts go with it. Raises Refused."""
+    require_in(actor, rule.team, Role.OPERATOR)
+    record(actor, "alert_rule.remove", str(rule), job=rule.job, before=_of(rule))
+    rule.delete()
+
+
+@transaction.atomic
+def acknowledge(alert: Alert, actor: User, now: datetime) -> None:
+    """Somebody has it. Raises Refused."""
+    require_in(actor, alert.rule.team, Role.OPERATOR)
+    mine = Alert.objects.filter(pk=alert.pk, state__in=OPEN, acknowledged_at=None)
+    if not mine.update(acknowledged_by=actor, acknowledged_at=now):
+        msg = "this alert is over, or somebody has it already: reload the page"
+        raise conflict(msg)
+    record(actor, "alert.acknowledge", str(alert.rule), job=alert.job)
+
+
+@transaction.atomic
+def mute(alert: Alert, actor: User, minutes: int, reason: str, now: datetime) -> None:
+    """Tell nobody of it for so long. Raises Refused."""
+    require_in(actor, alert.rule.team, Role.OPERATOR)
+    until = now + min(MOST_MUTE, timedelta(minutes=minutes))
+    mine = Alert.objects.filter(pk=alert.pk, state__in=OPEN)
+    if not mine.update(muted_until=until, mute_reason=reason[:300]):
+        msg = "this alert is over: there is nothing to mute"
+        raise conflict(msg)
+    after = {"until": until.isoformat(timespec="seconds")}
+    record(actor, "alert.mute", str(alert.rule), job=alert.job, reason=reason, after=after)
+
+
+@transaction.atomic
+def add_route(team: Team, actor: User, *, kind: str, target: str) -> Route:
+    """Tell somebody of the team's alerts from now on. Raises Refused."""
+    require_in(actor, team, Role.ADMIN)
+    _check_target(kind, target)
+    route = Route.objects.create(
+        team=team,
+        kind=kind,
+        target=target,
+        secret=secrets.token_urlsafe(32),
+        created_by=actor,
+    )
+    record(actor, "alert_route.create", str(route), after={"kind": kind, "target": _host(route)})
+    return route
+
+
+@transaction.atomic
+def remove_route(route: Route, actor: User) -> None:
+    """Tell them no more. Raises Refused."""
+    require_in(actor, route.team, Role.ADMIN)
+    record(actor, "alert_route.remove", str(route), before={"target": _host(route)})
+    route.delete()
+
+
+def _check_target(kind: str, target: str) -> None:
+    try:
+        if kind == Route.Kind.EMAIL:
+            validate_email(target)
+        else:
+            checked_url(target, private=private_allowed())
+    except ValidationError:
+        msg = f"email address cannot be used: got {target[:80]!r}; give one like ops@example.org"
+        raise invalid(msg, "target") from None
+    except Forbidden as forbidden:
+        raise invalid(str(forbidden), "target") from None
+
+
+def _host(route: Route) -> str:
+    """The target without what may be a secret: a Slack address is one."""
+    return route.target if route.kind == Route.Kind.EMAIL else route.target.split("/")[2]
+
+
+def _of(rule: AlertRule) -> dict[str, object]:
+    return {
+        "measure": rule.measure,
+        "threshold": rule.threshold,
+        "for_seconds": rule.for_seconds,
+        "severity": rule.severity,
+    }

@@ -1,0 +1,177 @@
+"""What rules look at, of every job at once.
+
+    checkpoint_age        s since the last completed checkpoint of a running job began
+    checkpoints_failed    failed ones after the last completed one
+    watermark_delay       s by which the watermark is behind the newest event
+    restarts              in the last hour
+    backpressure          % of time in which the subtask held up most waits
+    savepoint_age         s since the last savepoint was complete
+    replay_stalled        s in which a running replay's event time has not moved
+    not_running           s since which a job that is wanted does not run
+
+Missing  what is not known of a job is None: of one that does not run only restarts, savepoints and
+         not_running are.
+Cost     a fixed number of queries, however many jobs there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from controlplane.alerts.models import AlertRule
+from controlplane.jobs.models import Job, RunFailure
+from controlplane.jobs.queries import newest_runs
+from controlplane.live.queries import latest_fleet
+from controlplane.replay.models import Replay
+from controlplane.snapshots.models import Checkpoint, Savepoint
+
+HOUR = timedelta(hours=1)
+RUNNING = "RUNNING"
+Measure = AlertRule.Measure
+Values = Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a measure is written."""
+
+    sign: str
+    kind: str
+    """Format of the pages."""
+    hint: float
+    """A threshold to begin with."""
+
+
+UNITS = {
+    Measure.CHECKPOINT_AGE: Unit("s", "dur", 300),
+    Measure.CHECKPOINTS_FAILED: Unit("in a row", "whole", 3),
+    Measure.WATERMARK_DELAY: Unit("s", "dur", 60),
+    Measure.RESTARTS: Unit("an hour", "whole", 3),
+    Measure.BACKPRESSURE: Unit("%", "percent", 80),
+    Measure.SAVEPOINT_AGE: Unit("s", "dur", 86_400),
+    Measure.REPLAY_STALLED: Unit("s", "dur", 300),
+    Measure.NOT_RUNNING: Unit("s", "dur", 60),
+}
+
+
+def measure_all(job_ids: Iterable[int], now: datetime) -> dict[int, Values]:
+    """Every measure of each job."""
+    ids = list(job_ids)
+    runs = {run["job_id"]: run for run in _runs(ids)}
+    wanted = set(
+        Job.objects.filter(pk__in=ids, desired_state=Job.Desired.RUNNING).values_list(
+            "pk", flat=True
+        )
+    )
+    figures = latest_fleet(ids)
+    restarts = _counts(
+        RunFailure.objects.filter(run__job__in=ids, run__purpose="live", at__gte=now - HOUR)
+    )
+    saved = dict(
+        Savepoint.objects.filter(job__in=ids, status=Savepoint.Status.COMPLETED)
+        .values_list("job")
+        .annotate(Max("completed_at"))
+    )
+    stalled = _stalled(ids)
+    return {
+        job_id: _values(
+            runs.get(job_id),
+            figures.get(str(job_id), {}),
+            now,
+            wanted=job_id in wanted,
+            restarts=restarts.get(job_id, 0),
+            saved=saved.get(job_id),
+            stalled=stalled.get(job_id),
+        )
+        for job_id in ids
+    }
+
+
+def _values(
+    run: Mapping[str, Any] | None,
+    figures: Mapping[str, Any],
+    now: datetime,
+    *,
+    wanted: bool,
+    restarts: int,
+    saved: datetime | None,
+    stalled: float | None,
+) -> Values:
+    runs = run is not None and run["state"] == RUNNING
+    down = None if run is None or runs else _seconds(now, run["state_since"])
+    return {
+        Measure.CHECKPOINT_AGE: _seconds(now, run["last"] or run["started_at"])
+        if run and runs
+        else None,
+        Measure.CHECKPOINTS_FAILED: run["failed"] if run and runs else None,
+        Measure.WATERMARK_DELAY: _over(figures.get("delay_ms"), 1_000) if runs else None,
+        Measure.RESTARTS: restarts,
+        Measure.BACKPRESSURE: figures.get("bp") if runs else None,
+        Measure.SAVEPOINT_AGE: _seconds(now, saved),
+        Measure.REPLAY_STALLED: stalled,
+        Measure.NOT_RUNNING: 0.0 if runs or not wanted else down,
+    }
+
+
+def _runs(job_ids: list[int]) -> Iterable[Mapping[str, Any]]:
+    """The newest live run of each job, with its last completed checkpoint and failures after it."""
+    of_run = Checkpoint.objects.filter(run=OuterRef("pk")).order_by("-engine_checkpoint_id")
+    done = of_run.filter(status=Checkpoint.Status.COMPLETED)
+    failed = Checkpoint.objects.filter(
+        run=OuterRef("pk"),
+        status=Checkpoint.Status.FAILED,
+        engine_checkpoint_id__gt=Coalesce(OuterRef("done"), -1),
+    )
+    counted = failed.order_by().values("run").annotate(n=Count("pk")).values("n")
+    return (
+        newest_runs(job_ids)
+        .annotate(
+            done=Subquery(done.values("engine_checkpoint_id")[:1]),
+            last=Subquery(done.values("trigger_at")[:1]),
+        )
+        .annotate(failed=Coalesce(Subquery(counted), 0))
+        .values("job_id", "state", "state_since", "started_at", "last", "failed")
+    )
+
+
+def _counts(failures: Any) -> dict[int, int]:
+    return dict(failures.values_list("run__job").annotate(Count("pk")))
+
+
+def _stalled(job_ids: list[int]) -> dict[int, float]:
+    """How long the replays that run have not moved; of several, the worst."""
+    open_ones = Replay.objects.filter(job__in=job_ids, status=Replay.Status.REPLAYING)
+    found: dict[int, float] = {}
+    for job_id, history in open_ones.values_list("job_id", "history"):
+        found[job_id] = max(found.get(job_id, 0.0), stood_still(history))
+    return found
+
+
+def stood_still(history: list[list[float | None]]) -> float:
+    """Seconds since the event time of a replay's chart moved last.
+
+    >>> stood_still([[0, 10, 50], [1_000, 20, 50], [61_000, 20, 50]])
+    60.0
+    """
+    if not history:
+        return 0.0
+    wall, event = history[-1][0] or 0.0, history[-1][1]
+    for at, position, *_ in reversed(history):
+        if position != event:
+            break
+        since = at or 0.0
+    return (wall - since) / 1_000
+
+
+def _seconds(now: datetime, then: datetime | None) -> float | None:
+    return None if then is None else max(0.0, (now - then).total_seconds())
+
+
+def _over(value: float | None, unit: float) -> float | None:
+    return None if value is None else value / unit
