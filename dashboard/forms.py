@@ -100,6 +100,31 @@ class AbandonForm(Wish):
     )
 
 
+class LimitForm(forms.Form):
+    """How fast a replay may read."""
+
+    rows_per_second = forms.FloatField(
+        required=False,
+        min_value=0.001,
+        error_messages={
+            "invalid": "the limit must be rows per second, such as 5000; empty is none",
+            "min_value": "the limit must be more than 0; to read nothing, pause the replay",
+        },
+    )
+
+
+class PauseForm(forms.Form):
+    """Let a replay read nothing, or go on."""
+
+    paused = forms.BooleanField(required=False)
+
+
+class AcceptForm(forms.Form):
+    """Say that the new version intends some differences."""
+
+    difference = forms.IntegerField()
+
+
 class ReplayForm(Wish):
     """Start a replay."""
 

@@ -124,6 +124,11 @@ ROUTES: dict[str, Rule] = {
     "GET /replays/new/preflight/": operator(savepoint="{savepoint}", version="1", parallelism="1"),
     "GET /replays/<int:replay_id>/": viewer(),
     "POST /replays/<int:replay_id>/abandon/": operator(typed="{replay_name}"),
+    "POST /replays/<int:replay_id>/limit/": operator(rows_per_second="100"),
+    "POST /replays/<int:replay_id>/pause/": operator(paused="1"),
+    "POST /replays/<int:replay_id>/accept/": operator(difference="{difference}"),
+    "POST /replays/<int:replay_id>/promote/": operator(typed="{replay_name}"),
+    "POST /replays/<int:replay_id>/rollback/": operator(typed="{replay_name}"),
     "GET /jump.json": signed_in(),
     # alerts
     "GET /alerts/": signed_in(),

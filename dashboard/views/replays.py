@@ -21,6 +21,7 @@ from controlplane.access.models import Role
 from controlplane.jobs.queries import job_frame
 from controlplane.metrics.queries import output_choices
 from controlplane.replay import actions
+from controlplane.replay.compared import comparison_of, gates
 from controlplane.replay.preflight import preflight as check_restore
 from controlplane.replay.queries import replay_choices, replay_lines, replay_page
 from dashboard.answers import checked, started
@@ -109,12 +110,15 @@ def preflight(request: UserRequest) -> HttpResponse:
 def one(request: UserRequest, replay_id: int) -> HttpResponse:
     """One replay."""
     replay = replay_for(request.user, replay_id)
+    comparison = comparison_of(replay)
     return render(
         request,
         "replays/one.html",
         {
             "section": "replays",
             "page": replay_page(replay),
+            "comparison": comparison,
+            "gates": gates(replay, comparison),
             "replay": replay,
             "frame": job_frame(replay.job, request.user),
             "choices": output_choices(replay.job),

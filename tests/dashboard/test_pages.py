@@ -21,7 +21,7 @@ PAGES = {
     "/jobs/flights/versions/": 14,
     "/jobs/flights/replays/": 14,
     "/replays/": 6,
-    "/replays/1/": 13,
+    "/replays/1/": 14,
     "/replays/new/": 6,
     "/replays/new/?job=flights": 14,
     "/cluster/": 7,

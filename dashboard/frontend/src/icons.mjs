@@ -4,6 +4,7 @@ export const ICONS = {
   stop: 'square', arrow: 'arrow-right', up: 'arrow-up', down: 'arrow-down', x: 'x', fit: 'maximize', clock: 'clock', filter: 'list-filter', rows: 'rows-3', play: 'play', src: 'log-in', sink: 'log-out', join: 'merge',
   win: 'app-window', proc: 'cpu', camera: 'camera', upload: 'upload', trash: 'trash-2', out: 'log-out', calendar: 'calendar-clock', import: 'folder-input', shield: 'shield-check', info: 'info', sliders: 'sliders-horizontal', copy: 'copy', download: 'download',
   users: 'users', key: 'key-round', audit: 'scroll-text', settings: 'settings', bell: 'bell',
+  gauge: 'gauge', pause: 'pause', swap: 'arrow-left-right',
 };
 export const GLYPHS = {
   running: '<circle cx="6" cy="6" r="4" fill="currentColor"/>',

@@ -19,7 +19,7 @@ from controlplane.alerts.models import Alert, AlertRule, Route
 from controlplane.backends.models import Cluster
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.operations.models import Operation
-from controlplane.replay.models import Replay
+from controlplane.replay.models import Difference, Replay
 from controlplane.snapshots.models import Savepoint, SavepointSchedule, StrayFolder
 
 if TYPE_CHECKING:
@@ -92,6 +92,12 @@ def replay_for(user: Person, replay_id: int) -> Replay:
         "job__team", "job__cluster", "savepoint", "version", "run"
     )
     return _one(found.filter(pk=replay_id), "replay", replay_id)
+
+
+def difference_for(replay: Replay, difference_id: int) -> Difference:
+    """One kind of differences of a replay that the user may see."""
+    found = Difference.objects.filter(output__replay=replay).select_related("output__replay__job")
+    return _one(found.filter(pk=difference_id), "difference", difference_id)
 
 
 def operation_for(user: Person, operation_id: uuid.UUID | str) -> Operation:

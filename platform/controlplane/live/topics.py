@@ -193,7 +193,8 @@ class OperationRecord(TypedDict, total=False):
 class ReplayRecord(TypedDict, total=False):
     """Topic `replay.<id>`."""
 
-    status: str  # planned, starting, replaying, caught_up, abandoned, failed, finished
+    status: str  # one of Replay.Status
+    compared_ms: float | None  # when old and new output were compared last
     event_ms: float | None
     live_ms: float | None
     delay_ms: float | None  # event time between the live job and the replay

@@ -31,7 +31,7 @@ from controlplane.backends.fake import PLAN
 from controlplane.live.topics import Family, parse
 from controlplane.live.visibility import allowed
 from controlplane.operations.models import Operation
-from controlplane.replay.models import Replay
+from controlplane.replay.models import Difference, Replay, ReplayOutput
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.schedule_actions import add_schedule
 from dashboard.urls import urlpatterns
@@ -158,6 +158,7 @@ def world(running, team, alice, bob, mallory) -> World:
             "replay_id": replay.pk,
             "vertex": PLAN["nodes"][0]["id"],
             "replay_name": replay.name,
+            "difference": difference_of(replay).pk,
             "operation_id": Operation.objects.get().pk,
             "savepoint_id": savepoint.pk,
             "number": version.number,
@@ -169,6 +170,13 @@ def world(running, team, alice, bob, mallory) -> World:
             "rest": "nowhere",
             "token": issue_login(alice, timezone.now()),
         },
+    )
+
+
+def difference_of(replay: Replay) -> Difference:
+    output = ReplayOutput.objects.create(replay=replay, uid="daily", name="daily")
+    return Difference.objects.create(
+        output=output, verdict="only_old", rows=1, first_seen=replay.created_at
     )
 
 

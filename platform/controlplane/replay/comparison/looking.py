@@ -21,6 +21,7 @@ import polars as pl
 from django.db import transaction
 
 from controlplane.moments import epoch_ms
+from controlplane.replay import lifecycle
 from controlplane.replay.comparison.compare import compare, newest, oldest
 from controlplane.replay.comparison.found import Example, Found, Group, Kind, Verdict, total
 from controlplane.replay.models import Difference, Replay, ReplayOutput
@@ -101,6 +102,8 @@ def _keep(output: ReplayOutput, found: Found | None, reached: int, now: datetime
             _add(fresh, kind, group)
     fresh.closed_to, fresh.compared_at, fresh.trouble = _moment(reached), now, ""
     fresh.save()
+    if found is not None and found.compared:
+        lifecycle.tell(output.replay, compared_ms=epoch_ms(now))
     return found
 
 

@@ -1,0 +1,80 @@
+"""What people do with a replay that goes on: throttle, pause, accept, promote, roll back."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from controlplane.access.errors import Refused
+from controlplane.access.lookup import difference_for, replay_for
+from controlplane.replay import actions
+from controlplane.replay.models import Replay
+from dashboard.answers import checked, said, started
+from dashboard.forms import AbandonForm, AcceptForm, LimitForm, PauseForm
+from dashboard.views.requests import UserRequest
+
+
+@login_required
+@require_POST
+def limit(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Change how fast it may read."""
+    replay = replay_for(request.user, replay_id)
+    rate = checked(LimitForm(request.POST))["rows_per_second"]
+    actions.limit_replay(replay, request.user, rate)
+    how = "as fast as it can" if rate is None else f"at most {rate:,.15g} rows a second"
+    return said(request, f"{replay} reads {how}", _page(replay))
+
+
+@login_required
+@require_POST
+def pause(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Let it read nothing, or go on."""
+    replay = replay_for(request.user, replay_id)
+    paused = checked(PauseForm(request.POST))["paused"]
+    actions.pause_replay(replay, request.user, paused=paused)
+    return said(request, f"{replay} {'is paused' if paused else 'goes on'}", _page(replay))
+
+
+@login_required
+@require_POST
+def accept(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Accept one kind of differences."""
+    replay = replay_for(request.user, replay_id)
+    difference = difference_for(replay, checked(AcceptForm(request.POST))["difference"])
+    actions.accept_difference(difference, request.user)
+    return said(request, f"accepted: {difference.rows:,} rows", _page(replay))
+
+
+@login_required
+@require_POST
+def promote(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Let its version take the place of the live one."""
+    replay = replay_for(request.user, replay_id)
+    key = _confirmed(request, replay)
+    operation = actions.promote_replay(replay, request.user, idempotency_key=key)
+    return started(request, operation, _page(replay))
+
+
+@login_required
+@require_POST
+def roll_back(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Let the version before take its place again."""
+    replay = replay_for(request.user, replay_id)
+    key = _confirmed(request, replay)
+    operation = actions.rollback_replay(replay, request.user, idempotency_key=key)
+    return started(request, operation, _page(replay))
+
+
+def _confirmed(request: UserRequest, replay: Replay) -> str:
+    """The key of the wish, when the name was typed. Raises Refused."""
+    asked = checked(AbandonForm(request.POST))
+    if asked["typed"] != replay.name:
+        msg = f"type {replay.name} to confirm: got {asked['typed']}"
+        raise Refused(400, "invalid", msg, {"typed": msg})
+    return str(asked["idempotency_key"])
+
+
+def _page(replay: Replay) -> str:
+    return reverse("dashboard:replay", args=[replay.pk])

@@ -1,0 +1,116 @@
+"""The page of a replay: what was compared, what is to be accepted, and what may be done."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.urls import reverse
+
+from controlplane.replay.models import Difference, Replay, ReplayOutput
+
+MARCH = datetime(2013, 3, 1, tzinfo=UTC)
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def output(replay, alice):
+    """Six rows compared over two hours, of which two differ; and an output that cannot be."""
+    begin = int(MARCH.timestamp() * 1000)
+    made = ReplayOutput.objects.create(
+        replay=replay,
+        uid="daily",
+        name="daily-files",
+        kind="parquet",
+        beside="/out@r-1",
+        compared_to=MARCH,
+        compared_at=MARCH,
+        hours=[[begin, 3, 1, 0, 0], [begin + HOUR_MS, 1, 0, 1, 0]],
+    )
+    ReplayOutput.objects.create(replay=replay, uid="told", name="told", why_not="it is <print>ed")
+    example = {
+        "at": begin * 1000,
+        "keys": {"carrier": "<b>AA</b>", "window_start": {"ms": begin}},
+        "old": {"mean_delay": 1.5},
+        "new": {"mean_delay": None},
+    }
+    Difference.objects.create(
+        output=made,
+        verdict="changed",
+        fields=["mean_delay"],
+        rows=1,
+        first_seen=MARCH,
+        examples=[example],
+    )
+    return made
+
+
+def page(as_, person, replay) -> str:
+    return as_(person).get(reverse("dashboard:replay", args=[replay.pk])).content.decode()
+
+
+def test_it_shows_counts_examples_and_why_an_output_is_left_out(as_, alice, replay, output):
+    text = page(as_, alice, replay)
+    assert "6" in text
+    assert '<i class="differ"' in text
+    assert "<del>1.5</del> <ins>–</ins>" in text
+    assert "carrier &lt;b&gt;AA&lt;/b&gt;, window_start 2013-03-01 00:00" in text
+    assert "Not compared: it is &lt;print&gt;ed." in text
+    assert "1 of 1 open" in text
+
+
+def test_accepting_is_done_by_whoever_may_operate_and_opens_the_way(
+    as_, alice, bob, replay, output
+):
+    accept = reverse("dashboard:accept_difference", args=[replay.pk])
+    fields = {"difference": Difference.objects.get().pk}
+    assert as_(bob).post(accept, fields).status_code == 403
+    Replay.objects.update(status="caught_up", caught_up_at=MARCH)
+    assert 'data-open="promote"' not in page(as_, alice, replay)
+    assert as_(alice).post(accept, fields).status_code == 302
+    text = page(as_, alice, replay)
+    assert "Accepted by alice" in text
+    assert 'data-open="promote"' in text
+
+
+def test_a_difference_of_another_replay_is_not_there(as_, alice, replay, output):
+    other = Replay.objects.create(
+        number=9, job=replay.job, savepoint=replay.savepoint, version=replay.version
+    )
+    accept = reverse("dashboard:accept_difference", args=[other.pk])
+    fields = {"difference": Difference.objects.get().pk}
+    assert as_(alice).post(accept, fields).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["promote", "roll_back"])
+def test_dangerous_actions_need_the_name_and_say_what_hinders_them(as_, alice, replay, name):
+    address = reverse(f"dashboard:{name}", args=[replay.pk])
+    assert as_(alice).post(address, {"typed": "r-9"}).status_code == 400
+    refused = as_(alice).post(address, {"typed": replay.name})
+    assert refused.status_code == 409
+
+
+def test_a_limit_that_is_none_is_told(as_, alice, replay):
+    limit = reverse("dashboard:limit_replay", args=[replay.pk])
+    refused = as_(alice).post(limit, {"rows_per_second": "fast"})
+    assert "must be rows per second" in refused.content.decode().lower()
+
+
+def test_what_has_become_of_it_is_said(as_, alice, replay, savepoint):
+    Replay.objects.update(status="promoted", promoted_at=MARCH, stood_still_ms=4_200)
+    text = page(as_, alice, replay)
+    assert "Promoted" in text
+    assert "No version ran for" in text
+    assert 'data-open="roll-back"' in text
+    Replay.objects.update(status="rolled_back", ended_at=MARCH, old_savepoint=savepoint)
+    assert "The version before runs again" in page(as_, alice, replay)
+
+
+def test_more_outputs_take_no_more_queries(
+    as_, alice, replay, output, store, django_assert_num_queries
+):
+    client, address = as_(alice), reverse("dashboard:replay", args=[replay.pk])
+    for number in range(2):
+        with django_assert_num_queries(15):
+            client.get(address)
+        ReplayOutput.objects.create(replay=replay, uid=f"other {number}", name="other")
