@@ -38,6 +38,7 @@ from controlplane.access.models import Team  # noqa: E402
 from controlplane.asgi import application  # noqa: E402
 from controlplane.backends.models import Cluster  # noqa: E402
 from controlplane.collector.board import Board  # noqa: E402
+from controlplane.collector.diagnosis import LOOKS  # noqa: E402
 from controlplane.collector.watcher import Watcher  # noqa: E402
 from controlplane.jobs.models import Job, JobVersion, Run  # noqa: E402
 from controlplane.metrics.line_protocol import Point, tags_of  # noqa: E402
@@ -129,7 +130,8 @@ async def serve(port: int, engine_port: int) -> None:
     watcher = Watcher(cluster, Board(), httpx.ASGITransport(create_app(engine)))
     while not all(server.started for server in servers):
         await asyncio.sleep(0.01)
-    await watcher.look()
+    for _ in range(LOOKS):  # then there is an opinion on what holds a job back
+        await watcher.look()
     print(f"READY {url} {key}", flush=True)
     async for line in _lines():
         if line == "tick":

@@ -19,13 +19,16 @@ NANOS_PER_MS = 1_000_000
 _FLOWING = ("in", "out", "delay_ms", "event_ms", "speed", "busy", "bp")
 
 
-def job_record(run: Run, seen: JobSighting, speed: float | None) -> Payload:
-    """Topic `job.<id>`."""
+def job_record(
+    run: Run, seen: JobSighting, speed: float | None, held: Payload | None = None
+) -> Payload:
+    """Topic `job.<id>`; `held` says which operator holds it back."""
     flow = _flow(seen, speed)
     return {
         "state": seen.state,
         "state_since_ms": seen.since_ms,
         "note": note(seen),
+        "held": held if seen.state == RUNNING else None,
         **{name: flow[name] for name in ("in", "out", "delay_ms", "event_ms", "speed")},
         "pending": seen.pending_rows,
         "ckpt": _last_checkpoint(seen),
@@ -85,6 +88,7 @@ def at_rest(state: str) -> tuple[Payload, Payload]:
     return {"state": state, **nothing}, {
         "state": state,
         "pending": None,
+        "held": None,
         "uptime_ms": None,
         **{name: None for name in nothing if name not in ("busy", "bp")},
     }

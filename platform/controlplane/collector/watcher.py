@@ -31,6 +31,7 @@ from controlplane.backends.watch import EngineWatch
 from controlplane.collector import figures, mirror
 from controlplane.collector.board import Board
 from controlplane.collector.checkpoint_notes import Told
+from controlplane.collector.diagnosis import HeldBack
 from controlplane.collector.mirror import RunMirror
 from controlplane.collector.speed import SpeedMeter
 from controlplane.jobs.models import Run
@@ -60,6 +61,7 @@ class Watched:
     job_name: str
     replay: Replay | None
     meter: SpeedMeter = field(default_factory=SpeedMeter)
+    held: HeldBack = field(default_factory=HeldBack)
 
 
 class Watcher:
@@ -145,7 +147,8 @@ class Watcher:
                 self._board.position(run.job_id, one.event_ms if _flows(one) else None)
                 rows[str(run.job_id)] = row = figures.fleet_row(one, speeds[run.pk])
                 self._board.row(run.job_id, row)
-                record = figures.job_record(run, one, speeds[run.pk])
+                held = self._watched[run.pk].held.tell(one)
+                record = figures.job_record(run, one, speeds[run.pk], held)
                 news.append((topics.job(run.job_id), record))
                 vertices = self._board.vertices(run.job_id, one)
                 news.append((topics.operators(run.job_id), vertices))

@@ -109,12 +109,20 @@ class LastCheckpoint(TypedDict):
     bytes: int
 
 
+class HeldBackRecord(TypedDict):
+    """Field `held` of `job.<id>`: the operator that the others wait for."""
+
+    vertex: str
+    text: str  # one sentence, without figures that change at every look
+
+
 class JobRecord(TypedDict, total=False):
     """Topic `job.<id>`."""
 
     state: str
     state_since_ms: int | None
     note: str | None  # why it is in this state, in one sentence: "waits for 4 slots, 2 free"
+    held: HeldBackRecord | None
     out: float | None  # rows per second into the sinks
     delay_ms: float | None
     event_ms: float | None
