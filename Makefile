@@ -51,6 +51,12 @@ bench-collector: setup ## what watching 200 jobs every second costs: make bench-
 bench-series: setup ## the embedded series store: cost of writing, size of a week of a fleet, speed of charts
 	@$(PYTHON_IN) -m benchmarks.series
 
+grafana: setup ## write the dashboards of Grafana from where they are described
+	@PYTHONPATH=platform $(PYTHON_IN) -m controlplane.metrics.grafana
+
+check-grafana: ## check the dashboards by Grafana's types, and their queries by the Flux language server; needs Node
+	@cd deploy/grafana/check && npm ci --no-audit --no-fund --ignore-scripts --silent && npm run -s check
+
 influxd: ## build a real InfluxDB for the tests of the series store, with Go, into .cache/influxd
 	@mkdir -p .cache/influxd && GOBIN=$(CURDIR)/.cache/influxd CGO_ENABLED=0 go install github.com/influxdata/influxdb/cmd/influxd@v1.8.0
 
@@ -79,4 +85,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series influxd bench-peers flat sim chaos golden explain format lock
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock
