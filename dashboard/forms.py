@@ -40,6 +40,9 @@ class StartForm(Wish):
 
     version = forms.IntegerField(min_value=1)
     savepoint = forms.IntegerField(min_value=1, required=False)
+    mode = forms.CharField(max_length=20, required=False)
+    consent = forms.BooleanField(required=False)
+    reason = forms.CharField(max_length=500, required=False)
 
 
 class SavepointForm(Wish):

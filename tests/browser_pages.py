@@ -17,6 +17,7 @@ PAGES = (
     "/jobs/flights/metrics/",
     "/jobs/flights/outputs/",
     "/jobs/flights/versions/",
+    "/jobs/flights/configuration/",
     "/jobs/flights/replays/",
     "/replays/",
     "/replays/new/?job=flights",

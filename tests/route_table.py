@@ -109,6 +109,14 @@ ROUTES: dict[str, Rule] = {
     # versions
     "GET /jobs/<str:name>/versions/": viewer(),
     "POST /jobs/<str:name>/versions/upload/": operator(file="@flights.py"),
+    "GET /jobs/<str:name>/versions/diff/": viewer(old="{number}", new="{number}"),
+    "GET /jobs/<str:name>/configuration/": viewer(),
+    "POST /jobs/<str:name>/settings/": operator(parallelism="2"),
+    "POST /jobs/<str:name>/rescale/": operator(parallelism="2"),
+    "POST /jobs/<str:name>/rollback/": operator(),
+    "POST /jobs/<str:name>/upkeep/": operator(wish="pause"),
+    "POST /jobs/<str:name>/move/": operator(cluster="{cluster}"),
+    "POST /operations/<uuid:operation_id>/cancel/": operator(),
     # checkpoints, savepoints, schedules
     "GET /jobs/<str:name>/checkpoints/": viewer(),
     "GET /jobs/<str:name>/savepoints/": viewer(),

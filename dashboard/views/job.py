@@ -46,14 +46,14 @@ def start(request: UserRequest, name: str) -> HttpResponse:
     asked = checked(StartForm(request.POST))
     version = version_for(job, asked["version"])
     savepoint = savepoint_for(request.user, asked["savepoint"]) if asked["savepoint"] else None
-    begin = actions.upgrade if job_frame(job, request.user).is_running else actions.deploy
-    operation = begin(
-        job,
-        request.user,
-        version=version,
-        savepoint=savepoint,
-        idempotency_key=asked["idempotency_key"],
-    )
+    key, reason = asked["idempotency_key"], asked["reason"]
+    if job_frame(job, request.user).is_running:
+        mode, consent = asked["mode"] or "savepoint", asked["consent"]
+        operation = actions.upgrade(
+            job, request.user, version, savepoint, key, mode=mode, consent=consent, reason=reason
+        )
+    else:
+        operation = actions.deploy(job, request.user, version, savepoint, key, reason=reason)
     return started(request, operation, reverse("dashboard:job", args=[name]))
 
 

@@ -8,10 +8,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.lookup import job_for
+from controlplane.access.lookup import job_for, version_for
 from controlplane.jobs.actions import add_version
 from controlplane.jobs.queries import job_frame, version_rows
+from controlplane.jobs.version_diff import version_diff
 from dashboard.answers import checked, said
+from dashboard.configuration_forms import DiffForm
 from dashboard.forms import VersionForm
 from dashboard.views.requests import UserRequest
 
@@ -46,3 +48,24 @@ def upload(request: UserRequest, name: str) -> HttpResponse:
     version = add_version(job, request.user, file.name, file.read(), note=asked["note"])
     back = reverse("dashboard:versions", args=[name])
     return said(request, f"Version {version.number} of {job.name} is here", back, move=True)
+
+
+@login_required
+@require_safe
+def diff(request: UserRequest, name: str) -> HttpResponse:
+    """What differs between two versions."""
+    job = job_for(request.user, name)
+    asked = checked(DiffForm(request.GET))
+    found = version_diff(version_for(job, asked["old"]), version_for(job, asked["new"]))
+    return render(
+        request,
+        "jobs/version_diff.html",
+        {
+            "section": "jobs",
+            "tab": "versions",
+            "job": job,
+            "frame": job_frame(job, request.user),
+            "found": found,
+            "page_data": {"job": job.pk},
+        },
+    )

@@ -182,6 +182,11 @@ class VersionRow:
     runs: int
     is_live: bool
 
+    @property
+    def before(self) -> int:
+        """Number of the version that it came after; versions are numbered without gaps."""
+        return self.version.number - 1
+
 
 def version_rows(job: Job, run: Run | None) -> tuple[VersionRow, ...]:
     """Every version, newest first."""

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from controlplane.jobs.models import Job
 from controlplane.moments import epoch_ms
+from controlplane.operations.kinds import kind_of
 from controlplane.operations.models import UNFINISHED, Operation
 
 TITLES = {
@@ -41,12 +42,20 @@ class OperationLine:
     error: str
     actor: str
     created_ms: int
+    may_cancel: bool
+    """Whether it can end now without its result."""
 
 
 def title_of(operation: Operation) -> str:
     """What it does, in a few words."""
     pattern = TITLES.get(operation.kind, operation.kind.replace("_", " ").capitalize() + " {job}")
     return pattern.format(job=operation.job.name)
+
+
+def is_cancellable(operation: Operation) -> bool:
+    """Whether it can end now without its result, and nobody has asked for that yet."""
+    asked = operation.is_finished or operation.cancel_asked_at is not None
+    return not asked and kind_of(operation.kind).may_cancel(operation)
 
 
 def unfinished(job: Job) -> tuple[OperationLine, ...]:
@@ -74,6 +83,7 @@ def _lines(found: QuerySet[Operation], limit: int = 20) -> tuple[OperationLine, 
             error=one.error,
             actor=one.actor.get_username() if one.actor else "schedule",
             created_ms=epoch_ms(one.created_at),
+            may_cancel=is_cancellable(one),
         )
         for one in found.select_related("job", "actor").order_by("-created_at")[:limit]
     )

@@ -1,0 +1,114 @@
+"""A job's configuration: settings, cluster, parallelism, what keeps it running, and its runs."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from controlplane.access.lookup import cluster_for, job_for, operation_for
+from controlplane.jobs import actions, keeping
+from controlplane.jobs.configuration import configuration
+from controlplane.jobs.moving import move_job
+from controlplane.jobs.queries import job_frame
+from controlplane.operations.actions import cancel_operation
+from dashboard.answers import checked, said, started
+from dashboard.configuration_forms import (
+    MoveForm,
+    ReasonForm,
+    RescaleForm,
+    SettingsForm,
+    UpkeepForm,
+)
+from dashboard.views.requests import UserRequest
+
+
+def _back(name: str) -> str:
+    return reverse("dashboard:configuration", args=[name])
+
+
+@login_required
+@require_safe
+def page(request: UserRequest, name: str) -> HttpResponse:
+    """Settings with their source, runs with their lineage."""
+    job = job_for(request.user, name)
+    frame = job_frame(job, request.user)
+    return render(
+        request,
+        "jobs/configuration.html",
+        {
+            "section": "jobs",
+            "tab": "configuration",
+            "job": job,
+            "frame": frame,
+            "found": configuration(job, frame.run),
+            "page_data": {"job": job.pk},
+        },
+    )
+
+
+@login_required
+@require_POST
+def settings(request: UserRequest, name: str) -> HttpResponse:
+    """Change settings."""
+    job, form = job_for(request.user, name), SettingsForm(request.POST)
+    checked(form)
+    actions.change_settings(job, request.user, form.settings())
+    return said(request, f"Settings of {name} are kept", _back(name), move=True)
+
+
+@login_required
+@require_POST
+def rescale(request: UserRequest, name: str) -> HttpResponse:
+    """Run on at another parallelism."""
+    job, asked = job_for(request.user, name), checked(RescaleForm(request.POST))
+    operation = actions.rescale(job, request.user, asked["parallelism"], asked["idempotency_key"])
+    return started(request, operation, _back(name))
+
+
+@login_required
+@require_POST
+def rollback(request: UserRequest, name: str) -> HttpResponse:
+    """Go back to the last version that was healthy."""
+    job, asked = job_for(request.user, name), checked(ReasonForm(request.POST))
+    operation = actions.rollback(
+        job, request.user, asked["idempotency_key"], reason=asked["reason"]
+    )
+    return started(request, operation, _back(name))
+
+
+@login_required
+@require_POST
+def upkeep(request: UserRequest, name: str) -> HttpResponse:
+    """Whether the job is started again when its run ends."""
+    job, asked = job_for(request.user, name), checked(UpkeepForm(request.POST))
+    wishes = {
+        "pause": (keeping.pause_upkeep, f"{name} is left as it is when its run ends"),
+        "resume": (keeping.resume_upkeep, f"{name} is kept running"),
+        "give_up": (keeping.want_no_more, f"{name} is wanted no more"),
+    }
+    act, sentence = wishes[asked["wish"]]
+    act(job, request.user, asked["reason"])
+    return said(request, sentence, _back(name), move=True)
+
+
+@login_required
+@require_POST
+def move(request: UserRequest, name: str) -> HttpResponse:
+    """Start it on another cluster from now on."""
+    job, asked = job_for(request.user, name), checked(MoveForm(request.POST))
+    cluster = cluster_for(request.user, asked["cluster"])
+    move_job(job, request.user, cluster, asked["reason"])
+    return said(request, f"{name} starts on {cluster.name} from now on", _back(name), move=True)
+
+
+@login_required
+@require_POST
+def cancel(request: UserRequest, operation_id: str) -> HttpResponse:
+    """End an operation without its result."""
+    operation = operation_for(request.user, operation_id)
+    cancel_operation(operation, request.user, checked(ReasonForm(request.POST))["reason"])
+    back = reverse("dashboard:job", args=[operation.job.name])
+    return said(request, "It is being taken back", back)
