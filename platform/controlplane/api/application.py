@@ -23,6 +23,9 @@ from controlplane.api.routes import (
     runs,
     savepoints,
     schedules,
+    teams,
+    tokens,
+    users,
     versions,
 )
 
@@ -61,6 +64,9 @@ for subject in (
     policies,
     replays,
     clusters,
+    teams,
+    users,
+    tokens,
     audit,
 ):
     api.add_router("", subject.router)

@@ -12,6 +12,9 @@ from typing import Any
 
 from controlplane.api.application import api
 
+TAKEN = ("In", "Change", "Reason", "Params")
+"""How shapes are called that calls take and never give."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -70,7 +73,7 @@ def reference() -> Reference:
     shapes = [
         Shape(_shape(name), schema.get("description", ""), tuple(_members(schema, "")))
         for name, schema in sorted(schemas.items())
-        if not name.startswith("Page_") and name.endswith(("Out", "Detail", "Started", "Me"))
+        if not name.startswith("Page_") and not name.endswith(TAKEN)
     ]
     pairs = tuple((subject, tuple(calls)) for subject, calls in subjects.items())
     return Reference(told["info"]["description"], pairs, tuple(shapes))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
+from django.conf import settings
 from django.contrib.admindocs.views import simplify_regex
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -75,6 +76,16 @@ def expected(line: str, rule: Rule, person: str) -> str:
     return "404" if hidden else "403"
 
 
+def is_telling(rule: Rule, person: str) -> bool:
+    """Who is asked: everybody who is not let in, the first who is, and the platform admin.
+
+    Between these two nothing differs: a role includes the ones below it.
+    """
+    if rule.needs not in RANKS or person == "root":
+        return True
+    return PEOPLE.index(person) <= max(RANKS.index(rule.needs), PEOPLE.index("mallory"))
+
+
 def verdict(answer: HttpResponse, rule: Rule) -> str:
     """What the answer is in the words of the table; a 403 must name the role that is needed."""
     role = f"the {rule.needs.replace('_', ' ')} role"
@@ -95,13 +106,14 @@ class World:
 
     people: dict[str, User | None]
     values: dict[str, object]
+    sessions: dict[str, str] = field(default_factory=dict)
 
     def ask(self, person: str, line: str, rule: Rule, **options: bool) -> HttpResponse:
         """The answer; what was changed is taken back."""
         method, route = line.split(" ")
         client = Client(raise_request_exception=False, **options)
-        if user := self.people[person]:
-            client.force_login(user)
+        if self.people[person]:
+            client.cookies[settings.SESSION_COOKIE_NAME] = self._session(person)
         data = {name: self._value(text) for name, text in rule.data.items()}
         is_form = method == "GET" or not route.startswith("/api/v1/") or "file" in data
         shape = {} if is_form else {"content_type": "application/json"}
@@ -109,6 +121,14 @@ class World:
             answer = getattr(client, method.lower())(self.address(route), data, **shape)
             transaction.set_rollback(True)
         return answer
+
+    def _session(self, person: str) -> str:
+        """Everybody signs in once."""
+        if person not in self.sessions:
+            client = Client()
+            client.force_login(self.people[person])
+            self.sessions[person] = client.cookies[settings.SESSION_COOKIE_NAME].value
+        return self.sessions[person]
 
     def address(self, route: str) -> str:
         """The route with the names of what there is."""
@@ -166,6 +186,7 @@ def world(running, team, alice, bob, mallory) -> World:
             "rule_id": rule.pk,
             "alert_id": alert.pk,
             "route_id": route.pk,
+            "manager": "tm-1",
             "shape": "csv",
             "rest": "nowhere",
             "token": issue_login(alice, timezone.now()),
@@ -213,6 +234,8 @@ def test_an_address_answers_no_method_that_is_not_in_the_table(world):
 def test_everybody_gets_what_the_table_says(world, person):
     wrong = []
     for line, rule in ROUTES.items():
+        if not is_telling(rule, person):
+            continue
         want, got = expected(line, rule, person), verdict(world.ask(person, line, rule), rule)
         if want != got:
             wrong.append(f"{line}: {person} should get {want}, and gets {got}")

@@ -294,6 +294,28 @@ def test_a_setting_that_is_null_is_left_to_the_job_file(program, flights):
     assert (told["state_backend"], told["parallelism"]) == (None, 2)
 
 
+def test_an_admins_program_looks_after_people_and_tokens(alice, bob, team):
+    program = Caller(alice, "admin")
+    program.post("teams/payments/members/bob", {"role": "operator"}, method="put")
+    (told,) = program.get("teams").json()
+    assert told["members"] == {"alice": "admin", "bob": "operator"}
+
+    made = program.post("tokens", {"name": "ro", "scope": "read", "days": 1, "team": "payments"})
+    text = made.json()["text"]
+    assert text not in program.get("tokens").content.decode()
+    address = f"tokens/{made.json()['token']['id']}"
+    assert program.post(address, method="delete").status_code == 204
+    other = Client().get("/api/v1/me", headers={"Authorization": f"Bearer {text}"})
+    assert "ro was revoked" in other.json()["detail"]
+
+
+def test_a_weaker_program_makes_no_stronger_token(alice, team):
+    wish = {"name": "more", "scope": "admin", "days": 1}
+    answer = Caller(alice, "operate").post("tokens", wish)
+    assert answer.status_code == 403
+    assert "cannot issue one that may do more than itself" in answer.json()["detail"]
+
+
 def test_secrets_in_settings_are_struck_out(program, flights, alice):
     program.post("jobs/flights/settings", {"arguments": ["--token", "hunter2"]}, method="patch")
     flights.refresh_from_db()

@@ -38,6 +38,28 @@ class ClusterOut(Schema):
         return redacted_text(cluster.url)
 
 
+class ClusterIn(Schema):
+    """An engine to be registered."""
+
+    name: str = Field(max_length=64)
+    url: str = Field(max_length=300)
+    token: str = Field("", description="what it asks for, if it does")
+
+
+class ClusterChange(Schema):
+    """What to change; what is left out stays."""
+
+    url: str = Field("", max_length=300)
+    token: str = ""
+    forget_token: bool = False
+
+
+class TaskManager(Schema):
+    """A task manager of an engine of ours."""
+
+    id: str
+
+
 class AuditOut(Schema):
     """One entry of the audit log."""
 
