@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from django import forms
 
-from controlplane.snapshots.schedule_options import MAX_MINUTES
-
 FILE_WANTED = "choose a job file that ends in .py, .zip or .whl"
 
 
@@ -43,35 +41,6 @@ class StartForm(Wish):
     mode = forms.CharField(max_length=20, required=False)
     consent = forms.BooleanField(required=False)
     reason = forms.CharField(max_length=500, required=False)
-
-
-class SavepointForm(Wish):
-    """Take a savepoint now."""
-
-    label = forms.CharField(max_length=200, required=False)
-
-
-class ImportForm(Wish):
-    """Take a savepoint folder into the catalogue."""
-
-    path = forms.CharField(
-        max_length=500, error_messages={"required": "give the path of the savepoint's folder"}
-    )
-    label = forms.CharField(max_length=200, required=False)
-
-
-class ScheduleForm(forms.Form):
-    """Take savepoints regularly."""
-
-    every_minutes = forms.FloatField(
-        min_value=0.1,
-        max_value=MAX_MINUTES,
-        error_messages={
-            "required": "say how many minutes lie between two savepoints",
-            "invalid": "minutes must be a number, such as 30 or 0.5",
-            "min_value": "a savepoint can be taken every 0.1 minutes at most; give a larger number",
-        },
-    )
 
 
 class StopForm(Wish):

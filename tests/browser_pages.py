@@ -12,6 +12,7 @@ PAGES = (
     "/jobs/sensors/",
     "/jobs/flights/checkpoints/",
     "/jobs/flights/savepoints/",
+    "/savepoints/",
     "/jobs/flights/exceptions/",
     "/jobs/flights/batches/",
     "/jobs/flights/metrics/",

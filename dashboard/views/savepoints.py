@@ -1,4 +1,4 @@
-"""Savepoints of a job: the catalogue, taking one, schedules, and importing a folder."""
+"""Savepoints: of one job with its schedules and rules, and of all jobs."""
 
 from __future__ import annotations
 
@@ -6,26 +6,43 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.lookup import job_for, schedule_for
+from controlplane.access.lookup import job_for, stray_for, visible_jobs
 from controlplane.jobs.queries import job_frame
-from controlplane.snapshots import actions, schedule_actions
-from controlplane.snapshots.queries import savepoint_rows, schedules
+from controlplane.snapshots import actions, strays
+from controlplane.snapshots.axis import axis
+from controlplane.snapshots.catalogue import Wanted, catalogue, storage
+from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.policy_actions import policy_of, rule_fields
+from controlplane.snapshots.recovery_point import recovery_points
+from controlplane.snapshots.schedule_lines import schedule_lines
 from dashboard.answers import checked, said, started
-from dashboard.forms import ImportForm, SavepointForm, ScheduleForm
+from dashboard.savepoint_forms import FilterForm, ImportForm, SavepointForm
 from dashboard.views.requests import UserRequest
 
+HEALTHS = {
+    "whole": "Verified",
+    "unverified": "Not verified",
+    "damaged": "Damaged",
+    "unreadable": "Cannot be read",
+    "missing": "Files are gone",
+}
 
-def _back(name: str) -> str:
+
+def back(name: str) -> str:
+    """The page of a job's savepoints."""
     return reverse("dashboard:savepoints", args=[name])
 
 
 @login_required
 @require_safe
 def page(request: UserRequest, name: str) -> HttpResponse:
-    """The catalogue and its schedules."""
-    job = job_for(request.user, name)
+    """The axis, the catalogue, and what is kept of it."""
+    job, now = job_for(request.user, name), timezone.now()
+    found, policy = catalogue([job], now, _wanted(request)), policy_of(job)
+    by_event_time = request.GET.get("axis") == "event"
     return render(
         request,
         "jobs/savepoints.html",
@@ -34,9 +51,37 @@ def page(request: UserRequest, name: str) -> HttpResponse:
             "tab": "savepoints",
             "job": job,
             "frame": job_frame(job, request.user),
-            "rows": savepoint_rows(job),
-            "schedules": schedules(job),
+            "found": found,
+            "wanted": _wanted(request),
+            "axis": axis(job, found.rows, now, by_event_time=by_event_time),
+            "schedules": schedule_lines(job),
+            "policy": policy,
+            "policy_rules": rule_fields(policy),
+            "preview": found.preview,
+            "storage": storage([job]),
+            "recovery": recovery_points([job], now)[job.pk],
             "page_data": {"job": job.pk},
+            **_choices(),
+        },
+    )
+
+
+@login_required
+@require_safe
+def every(request: UserRequest) -> HttpResponse:
+    """Savepoints of every job that this person may see."""
+    jobs, now = list(visible_jobs(request.user).distinct()), timezone.now()
+    points = recovery_points(jobs, now)
+    return render(
+        request,
+        "savepoints/all.html",
+        {
+            "section": "savepoints",
+            "found": catalogue(jobs, now, _wanted(request)),
+            "wanted": _wanted(request),
+            "recovery": [(job, points[job.pk]) for job in jobs if points[job.pk].objective],
+            "storage": storage(jobs),
+            **_choices(),
         },
     )
 
@@ -50,7 +95,7 @@ def take(request: UserRequest, name: str) -> HttpResponse:
     operation = actions.request_savepoint(
         job, request.user, label=asked["label"], idempotency_key=asked["idempotency_key"]
     )
-    return started(request, operation, _back(name))
+    return started(request, operation, back(name))
 
 
 @login_required
@@ -62,24 +107,33 @@ def import_(request: UserRequest, name: str) -> HttpResponse:
     operation = actions.import_savepoint(
         job, request.user, asked["path"], asked["label"], asked["idempotency_key"]
     )
-    return started(request, operation, _back(name))
+    return started(request, operation, back(name))
 
 
 @login_required
 @require_POST
-def add_schedule(request: UserRequest, name: str) -> HttpResponse:
-    """Take savepoints every so many minutes."""
+def scan(request: UserRequest, name: str) -> HttpResponse:
+    """Compare the catalogue with what is stored, now."""
     job = job_for(request.user, name)
-    minutes = checked(ScheduleForm(request.POST))["every_minutes"]
-    schedule_actions.add_schedule(job, request.user, every_minutes=minutes)
-    sentence = f"A savepoint of {job.name} is taken every {minutes:g} min"
-    return said(request, sentence, _back(name), move=True)
+    found = strays.rescan(job, request.user)
+    sentence = found.problem or f"{found.folders} folders were compared with the catalogue"
+    return said(request, sentence, back(name), move=True)
 
 
 @login_required
 @require_POST
-def remove_schedule(request: UserRequest, schedule_id: int) -> HttpResponse:
-    """End a schedule; the savepoints that it took stay."""
-    schedule = schedule_for(request.user, schedule_id)
-    schedule_actions.remove_schedule(schedule, request.user)
-    return said(request, "Schedule removed", _back(schedule.job.name), move=True)
+def clear(request: UserRequest, stray_id: int) -> HttpResponse:
+    """Remove what is left of a savepoint that no row is about."""
+    stray = stray_for(request.user, stray_id)
+    name = stray.job.name if stray.job else ""
+    strays.clear_stray(stray, request.user)
+    return said(request, "The files are removed", back(name), move=True)
+
+
+def _wanted(request: UserRequest) -> Wanted:
+    asked = checked(FilterForm(request.GET))
+    return Wanted(asked["q"], asked["origin"], asked["health"])
+
+
+def _choices() -> dict[str, object]:
+    return {"origins": Savepoint.Origin.choices, "healths": HEALTHS.items()}

@@ -106,7 +106,7 @@ def test_a_schedule_is_added_and_shown_with_its_next_run(as_, alice, run):
 @pytest.mark.parametrize(
     ("minutes", "sentence"),
     [
-        ("", "Say how many minutes lie between two savepoints."),
+        ("", "Schedule needs an interval or a cron line: give one of the two."),
         ("soon", "Minutes must be a number, such as 30 or 0.5."),
         ("0.01", "A savepoint can be taken every 0.1 minutes at most; give a larger number."),
         ("nan", "nan"),

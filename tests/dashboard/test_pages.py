@@ -13,7 +13,9 @@ PAGES = {
     "/jobs/": 12,
     "/jobs/flights/": 17,
     "/jobs/flights/checkpoints/": 17,
-    "/jobs/flights/savepoints/": 17,
+    "/jobs/flights/savepoints/": 31,
+    "/savepoints/": 20,
+    "/savepoints/1/": 16,
     "/jobs/flights/exceptions/": 16,
     "/jobs/flights/batches/": 14,
     "/jobs/flights/metrics/": 13,
@@ -38,6 +40,9 @@ def history(checkpoints, savepoint, replay, store):
 
 
 def address(path, replay):
+    path = path.replace(
+        "/savepoints/1/", reverse("dashboard:savepoint", args=[replay.savepoint_id])
+    )
     return path.replace("/replays/1/", reverse("dashboard:replay", args=[replay.pk]))
 
 

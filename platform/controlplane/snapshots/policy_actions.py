@@ -23,8 +23,13 @@ from controlplane.snapshots.timing import zone_of
 
 MOST = 10_000
 MOST_HOURS = 24.0 * 366
-
-LEAST = {"keep_last": 1, "keep_days": 1, "daily": 1, "weekly": 1, "monthly": 1}
+RULE_WORDS = {
+    "keep_last": "Newest",
+    "keep_days": "Days",
+    "daily": "Daily",
+    "weekly": "Weekly",
+    "monthly": "Monthly",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class PolicyWish:
 
 def check(wish: PolicyWish) -> None:
     """Refuse numbers out of range and unknown zones."""
-    for name in LEAST:
+    for name in RULE_WORDS:
         value = getattr(wish, name)
         if value is not None and not 1 <= value <= MOST:
             msg = f"{name} must be between 1 and {MOST:,}: got {value}; leave it empty for no rule"
@@ -70,6 +75,16 @@ def check(wish: PolicyWish) -> None:
         zone_of(wish.zone)
     except ValueError as error:
         raise invalid(str(error), "zone") from error
+
+
+def rule_fields(policy: SavepointPolicy | None) -> list[tuple[str, str, int | None]]:
+    """Each rule with its word and its number, for a form."""
+    return [(name, word, getattr(policy, name, None)) for name, word in RULE_WORDS.items()]
+
+
+def policy_of(job: Job) -> SavepointPolicy | None:
+    """What is decided; None: nothing is."""
+    return SavepointPolicy.objects.select_related("updated_by").filter(job=job).first()
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Checkpoints, savepoints and schedules as pages show them."""
+"""Checkpoints and schedules as pages show them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from controlplane.jobs.models import Job, Run
 from controlplane.moments import epoch_ms
-from controlplane.snapshots.models import Checkpoint, Savepoint, SavepointSchedule
+from controlplane.snapshots.models import Checkpoint, SavepointSchedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,47 +125,7 @@ def checkpoint_history(job: Job, limit: int = 60) -> CheckpointHistory:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SavepointRow:
-    """One savepoint in the catalogue."""
-
-    savepoint: Savepoint
-    number: int
-    used_by: tuple[str, ...]
-    event_ms: int | None
-
-    @property
-    def usable(self) -> bool:
-        """Whether a job can be started from it."""
-        return self.savepoint.status == Savepoint.Status.COMPLETED
-
-
-def savepoint_rows(job: Job, limit: int = 200) -> tuple[SavepointRow, ...]:
-    """The catalogue of a job, newest first."""
-    found = (
-        job.savepoints.exclude(status=Savepoint.Status.DELETED)
-        .select_related("version", "created_by", "run__version")
-        .prefetch_related("replays", "restored_runs__replay")
-        .order_by("-created_at", "-id")[:limit]
-    )
-    return tuple(_savepoint_row(savepoint) for savepoint in found)
-
-
-def _savepoint_row(savepoint: Savepoint) -> SavepointRow:
-    replays = [replay.name for replay in savepoint.replays.all()]
-    starts = [f"run {run.pk}" for run in savepoint.restored_runs.all() if run.purpose == "live"]
-    return SavepointRow(
-        savepoint,
-        savepoint.pk,
-        (*replays, *starts),
-        epoch_ms(savepoint.event_time),
-    )
-
-
 def schedules(job: Job) -> tuple[SavepointSchedule, ...]:
     """Its schedules, the next due first."""
-    return tuple(
-        job.schedules.select_related("created_by", "last_operation").order_by(
-            "-enabled", "next_run_at"
-        )
-    )
+    found = job.schedules.select_related("job", "created_by", "last_operation")
+    return tuple(found.order_by("-enabled", "next_run_at"))

@@ -119,7 +119,7 @@ def _verdict(
         how = "imported" if one.origin == "imported" else "taken by hand"
         return Verdict(one.id, True, f"{how}: the rules are not for it", by_rule=True)
     if one.verdict == "unreadable":
-        return Verdict(one.id, True, "cannot be read: nobody knows what is in it")
+        return Verdict(one.id, True, "cannot be read: nobody knows what is in it", by_rule=True)
     if one.id in slots:
         return Verdict(one.id, True, slots[one.id], by_rule=True)
     bad = "" if one.is_usable else "damaged or gone, and "

@@ -33,7 +33,7 @@ from controlplane.live.topics import Family, parse
 from controlplane.live.visibility import allowed
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Difference, Replay, ReplayOutput
-from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.models import Savepoint, StrayFolder
 from controlplane.snapshots.schedule_actions import add_schedule
 from dashboard.urls import urlpatterns
 from people import JOB_FILE
@@ -154,6 +154,15 @@ def world(running, team, alice, bob, mallory) -> World:
     savepoint = Savepoint.objects.create(
         job=running, version=version, origin="manual", status="completed", location="/nowhere/1"
     )
+    stray = StrayFolder.objects.create(
+        cluster=running.cluster,
+        job=running,
+        location="/nowhere/2",
+        is_complete=False,
+        size_bytes=1,
+        changed_at=timezone.now(),
+        found_at=timezone.now(),
+    )
     replay = Replay.objects.create(
         number=7, job=running, savepoint=savepoint, version=version, status="replaying"
     )
@@ -174,13 +183,15 @@ def world(running, team, alice, bob, mallory) -> World:
             "user": bob.username,
             "token_id": api_token.pk,
             "savepoint": savepoint.pk,
+            "savepoint_id": savepoint.pk,
+            "other_id": savepoint.pk,
+            "stray_id": stray.pk,
             "schedule_id": add_schedule(running, alice, 5).pk,
             "replay_id": replay.pk,
             "vertex": PLAN["nodes"][0]["id"],
             "replay_name": replay.name,
             "difference": difference_of(replay).pk,
             "operation_id": Operation.objects.get().pk,
-            "savepoint_id": savepoint.pk,
             "number": version.number,
             "cluster": running.cluster.name,
             "rule_id": rule.pk,
