@@ -18,6 +18,8 @@ from controlplane.backends.tokens import address_of
 from engine.rest.answers.checkpoints import CheckpointConfig, PartSummary, SubtaskPart
 from engine.rest.client import ClientError, EngineClient, NotFound
 
+__all__ = ["CheckpointParts", "OperatorPart", "SubtaskPart", "config_of", "parts_of"]
+
 WITH_SUBTASKS = 40
 REMEMBERED = 64
 FORGOTTEN = (

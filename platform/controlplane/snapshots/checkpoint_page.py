@@ -13,13 +13,17 @@ from datetime import UTC, datetime, timedelta
 
 from django.db.models import Count, Q
 
-from controlplane.backends.checkpoint_parts import CheckpointParts, OperatorPart, parts_of
+from controlplane.backends.checkpoint_parts import (
+    CheckpointParts,
+    OperatorPart,
+    SubtaskPart,
+    parts_of,
+)
 from controlplane.jobs.models import Job, Run
 from controlplane.jobs.plan_view import plan_view
 from controlplane.moments import now_ms
 from controlplane.snapshots.models import Checkpoint
 from controlplane.snapshots.queries import CheckpointLine, line_of
-from engine.rest.answers.checkpoints import SubtaskPart
 
 PHASES = (
     ("start", "Start delay", "start_delay_ms"),
