@@ -14,13 +14,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, ForeignObjectRel, OuterRef, Q
 
 from controlplane.jobs.models import TERMINAL, Job, Run
 from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.replay.models import ENDED as ENDED_REPLAYS
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import ENDED, Checkpoint, Savepoint
+
+GOES_BACK = frozenset(
+    {Replay.Status.CUTTING_OVER, Replay.Status.PROMOTED, Replay.Status.ROLLING_BACK}
+)
+"""Replays that need the savepoint with which the old version stopped."""
+
+KNOWN = frozenset({(Run, "restored_from"), (Replay, "savepoint"), (Replay, "old_savepoint")})
+"""References whose need is worked out below."""
 
 READS = frozenset({"dispose"})
 """Operations that name a savepoint and do not need it."""
@@ -122,11 +130,16 @@ def _by_rollback(kept: Sequence[Kept]) -> Iterator[Use]:
 
 
 def _by_replays(kept: Sequence[Kept]) -> Iterator[Use]:
-    replays = Replay.objects.filter(savepoint__in=[one.pk for one in kept]).order_by("number")
-    for replay in replays:
+    keys = [one.pk for one in kept]
+    about = Q(savepoint__in=keys) | Q(old_savepoint__in=keys)
+    for replay in Replay.objects.filter(about).order_by("number"):
         is_open = replay.status not in ENDED_REPLAYS
         need = f"replay {replay.name} is not over and started from it" if is_open else ""
         yield Use(replay.savepoint_id, replay.name, need)
+        if replay.old_savepoint_id:
+            goes_back = replay.status in GOES_BACK
+            need = f"replay {replay.name} can be rolled back to it" if goes_back else ""
+            yield Use(replay.old_savepoint_id, replay.name, need)
 
 
 def _by_operations(job_ids: Iterable[int]) -> Iterator[Use]:
@@ -158,11 +171,13 @@ def _by_other_jobs(kept: Sequence[Kept]) -> Iterator[Use]:
 
 def _by_other_rows(kept: Sequence[Kept]) -> Iterator[Use]:
     """Whatever else refers to a savepoint needs it, until this file says better."""
-    known = {(Run, "restored_from"), (Replay, "savepoint")}
     keys = [one.pk for one in kept]
-    for relation in Savepoint._meta.related_objects:
+    # Hidden ones too: a field that wants no name on this side refers to it all the same.
+    for relation in Savepoint._meta.get_fields(include_hidden=True):
+        if not isinstance(relation, ForeignObjectRel):
+            continue
         model, name = relation.related_model, relation.field.name
-        if (model, name) in known or isinstance(model, str):
+        if (model, name) in KNOWN or isinstance(model, str):
             continue
         rows = model._default_manager.filter(**{f"{name}__in": keys})
         for key in rows.values_list(name, flat=True):

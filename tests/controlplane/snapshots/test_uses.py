@@ -8,7 +8,8 @@ from controlplane.access.errors import Refused
 from controlplane.jobs import actions as jobs
 from controlplane.jobs.models import Run
 from controlplane.replay.actions import start_replay
-from controlplane.snapshots import actions
+from controlplane.replay.models import Replay
+from controlplane.snapshots import actions, uses
 from controlplane.snapshots.models import Checkpoint, Savepoint
 from controlplane.snapshots.uses import needs, uses_of
 
@@ -46,6 +47,32 @@ def test_a_replay_needs_it_until_it_is_over(alice, make, running):
     type(replay.job.operations.first()).objects.update(state="cancelled")
     assert why(savepoint) == ()
     assert [use.name for use in uses_of([running])[savepoint.pk]] == ["r-1"]
+
+
+def test_a_replay_that_can_be_rolled_back_needs_where_the_old_version_stopped(make, running):
+    savepoint, old = make(3), make(2)
+    version = running.versions.get()
+    replay = Replay.objects.create(
+        number=1, job=running, savepoint=savepoint, version=version, old_savepoint=old
+    )
+    for status, needed in (("promoted", True), ("rolled_back", False)):
+        Replay.objects.filter(pk=replay.pk).update(status=status)
+        assert ("replay r-1 can be rolled back to it" in why(old)) is needed
+
+
+def test_whatever_else_refers_to_a_savepoint_needs_it(make, running, monkeypatch):
+    savepoint = make(3)
+    monkeypatch.setattr(uses, "KNOWN", frozenset())
+    Run.objects.update(restored_from=savepoint)
+    Replay.objects.create(
+        number=1,
+        job=running,
+        savepoint=make(5),
+        version=running.versions.get(),
+        old_savepoint=savepoint,
+        status="rolled_back",
+    )
+    assert {"a run refers to it", "a replay refers to it"} <= set(why(savepoint))
 
 
 def test_a_run_needs_what_it_started_from(make, running):
