@@ -59,6 +59,12 @@ def is_free(field: models.Field[Any, Any]) -> bool:
     return text and not (fixed or patterned or field.choices or field.unique or field.name in KEYS)
 
 
+def hostile_state(text: str) -> dict[str, Any]:
+    """A state in a savepoint's manifest."""
+    sizes = {"rows": 1, "size_bytes": 1}
+    return {"name": text, "kind": text, "keys": {text: text}, "values": {text: text}} | sizes
+
+
 JSON = {
     "Run.plan": lambda text: {
         "nodes": [{"id": "a1", "parallelism": 1, "description": text, "operators": [text]}]
@@ -69,6 +75,11 @@ JSON = {
     "AuditEntry.after": lambda text: {text: [text]},
     "Savepoint.source_positions": lambda text: {text: {text: {"position": text, "watermark": 1}}},
     "Savepoint.problems": lambda text: [text],
+    "Savepoint.contents": lambda text: {
+        "engine_version": text,
+        "format_version": 2,
+        "operators": [{"uid": text, "name": text, "states": [hostile_state(text)]}],
+    },
     "Checkpoint.detail": lambda text: {"reason": text, "type": text},
     "Job.settings": lambda text: {"parallelism": 2, "arguments": [text]},
 }

@@ -24,7 +24,7 @@ MODELS = {
     ("team",): ("access.Team", "name"),
     ("user",): ("auth.User", "username"),
     ("replay", "replay_id"): ("replay.Replay", "pk"),
-    ("savepoint", "savepoint_id"): ("snapshots.Savepoint", "pk"),
+    ("savepoint", "savepoint_id", "other_id"): ("snapshots.Savepoint", "pk"),
     ("number",): ("jobs.JobVersion", "number"),
 }
 
@@ -72,7 +72,8 @@ def test_hostile_texts_are_texts_on_every_page(text, things, as_, alice):
     client.raise_request_exception = False
     for route, rule in PAGES.items():
         answer = client.get(address(route, values), sent(rule, values))
-        if answer.status_code not in {200, 302}:
+        # 409: the engine has no such folder any more, and says its name.
+        if answer.status_code not in {200, 302, 409}:
             faults.append(f"{route} answers {answer.status_code}")
         elif answer["Content-Type"].startswith("text/html"):
             faults += [f"{route} {what}" for what in faults_of(answer.content.decode())]

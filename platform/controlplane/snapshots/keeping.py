@@ -5,6 +5,7 @@ rows, uses ─▶ Candidates ─retention.decide─▶ Verdicts
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -14,13 +15,23 @@ from controlplane.snapshots.retention import Candidate, Rules, Verdict, decide, 
 from controlplane.snapshots.timing import zone_of
 from controlplane.snapshots.uses import Uses, needs, uses_of
 
+log = logging.getLogger(__name__)
+
 DECIDABLE = (Savepoint.Status.COMPLETED, Savepoint.Status.MARKED)
 """What retention is about: what is being taken or deleted is in other hands."""
 
 
 def rules_of(policy: SavepointPolicy | None) -> Rules:
-    """The rules of a policy; without one, or while it rests, there are none."""
+    """The rules of a policy; without one, or while it rests, there are none.
+
+    Nor are there while its time zone is not known (any more): then nobody can say what a day is.
+    """
     if policy is None or not policy.enabled:
+        return Rules()
+    try:
+        zone = zone_of(policy.zone)
+    except ValueError as error:
+        log.warning("the rules of %s rest: %s", policy, error)
         return Rules()
     return Rules(
         keep_last=policy.keep_last,
@@ -28,7 +39,7 @@ def rules_of(policy: SavepointPolicy | None) -> Rules:
         daily=policy.daily,
         weekly=policy.weekly,
         monthly=policy.monthly,
-        zone=zone_of(policy.zone),
+        zone=zone,
         by_hand=policy.by_hand,
     )
 
