@@ -1,13 +1,13 @@
-"""The grammar of `headwater --control URL COMMAND …`."""
+"""The grammar of `headwater --control URL COMMAND …`; that of replays is `replay_arguments.py`."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-TOKEN_VARIABLE = "HEADWATER_TOKEN"  # noqa: S105 - a name
+from controlplane.client.replay_arguments import JOB, add_replay, count
 
-JOB = "name of a job"
+TOKEN_VARIABLE = "HEADWATER_TOKEN"  # noqa: S105 - a name
 
 WAITING = (
     "deploy",
@@ -18,8 +18,6 @@ WAITING = (
     "stop",
     "cancel",
     "savepoint",
-    "replay",
-    "abandon",
 )
 """What takes long: the command waits for its end unless it is told not to."""
 
@@ -65,7 +63,7 @@ def _add_lists(commands: _Commands[argparse.ArgumentParser]) -> None:
         audit.add_argument(f"--{name}", default="", help=f"only of this {name}")
     for one in ("versions", "runs", "savepoints", "operations", "replays", "audit", "jobs"):
         commands.choices[one].add_argument(
-            "-n", type=_count, default=50, dest="most", metavar="N", help="at most so many (50)"
+            "-n", type=count, default=50, dest="most", metavar="N", help="at most so many (50)"
         )
 
 
@@ -74,25 +72,25 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     deploy.add_argument("job", help=JOB)
     deploy.add_argument("file", help="job file: .py, .zip or .whl")
     deploy.add_argument("--team", required=True, help="whose job it is")
-    deploy.add_argument("-p", "--parallelism", type=_count, default=1, metavar="N")
+    deploy.add_argument("-p", "--parallelism", type=count, default=1, metavar="N")
     upload = commands.add_parser("upload", help="add a version; nothing runs it yet")
     upload.add_argument("job", help=JOB)
     upload.add_argument("file", help="job file: .py, .zip or .whl")
     upload.add_argument("--note", default="", help="what changed")
     start = commands.add_parser("start", help="start a job")
     start.add_argument("job", help=JOB)
-    start.add_argument("--version", type=_count, metavar="N", help="which; else the newest")
+    start.add_argument("--version", type=count, metavar="N", help="which; else the newest")
     upgrade = commands.add_parser("upgrade", help="put another version in the place of what runs")
     upgrade.add_argument("job", help=JOB)
-    upgrade.add_argument("version", type=_count, help="number of the version")
+    upgrade.add_argument("version", type=count, help="number of the version")
     for one in (start, upgrade):
-        one.add_argument("--savepoint", type=_count, metavar="ID", help="what to start from")
+        one.add_argument("--savepoint", type=count, metavar="ID", help="what to start from")
     upgrade.add_argument("--mode", default="savepoint", help="savepoint, last_state or stateless")
     rollback = commands.add_parser("rollback", help="go back to the last healthy version")
     rollback.add_argument("job", help=JOB)
     rescale = commands.add_parser("rescale", help="run a job on at another parallelism")
     rescale.add_argument("job", help=JOB)
-    rescale.add_argument("parallelism", type=_count)
+    rescale.add_argument("parallelism", type=count)
     stop = commands.add_parser("stop", help="end a job with a savepoint")
     stop.add_argument("job", help=JOB)
     stop.add_argument("--drain", action="store_true", help="fire every open window first")
@@ -102,13 +100,7 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     savepoint = commands.add_parser("savepoint", help="take a savepoint of a job")
     savepoint.add_argument("job", help=JOB)
     savepoint.add_argument("--label", default="", help="what for")
-    replay = commands.add_parser("replay", help="run a version from a savepoint beside the job")
-    replay.add_argument("job", help=JOB)
-    replay.add_argument("savepoint", type=_count, help="id of the savepoint")
-    replay.add_argument("version", type=_count, help="number of the version")
-    replay.add_argument("-p", "--parallelism", type=_count, default=1, metavar="N")
-    abandon = commands.add_parser("abandon", help="end a replay")
-    abandon.add_argument("replay", type=_count, help="id of the replay")
+    add_replay(commands.add_parser("replay", help="run a version from a savepoint beside the job"))
     for name in WAITING:
         commands.choices[name].add_argument(
             "--no-wait", action="store_true", help="say which operation it is, and go"
@@ -118,10 +110,3 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
         ("undo", "cancel an operation"),
     ):
         commands.add_parser(name, help=what).add_argument("operation", help="id of the operation")
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        msg = f"must be a whole number from 1: got {text!r}"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)

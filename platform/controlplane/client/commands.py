@@ -5,36 +5,21 @@ Order    a command that was interrupted goes on in the control plane; `watch` fo
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from controlplane.client.connection import Control
+from controlplane.client.following import Options, Row, follow, print_json, wait
+from controlplane.client.replaying import ACTS
 from engine.cli.table import table
-from engine.errors import ConfigError, ExternalError
-
-POLL_S = 0.5
-"""Short for a person who waits, long for a web process."""
-
-ENDED = frozenset({"succeeded", "failed", "cancelled"})
-
-Row = Mapping[str, Any]
-Options = argparse.Namespace
-
-
-class OperationFailed(ExternalError):
-    """What was asked for began, and came to nothing."""
+from engine.errors import ConfigError
 
 
 def me(control: Control, options: Options) -> None:
     """Who the token belongs to."""
     found = control.get("me")
     if options.json:
-        _print_json(found)
+        print_json(found)
         return
     print(f"{found['user']}, token {found['token']}")
     for team, role in found["teams"].items():
@@ -49,7 +34,7 @@ def jobs(control: Control, options: Options) -> None:
 
 def job(control: Control, options: Options) -> None:
     """Everything about one job."""
-    _print_json(control.get(f"jobs/{options.job}"))
+    print_json(control.get(f"jobs/{options.job}"))
 
 
 def versions(control: Control, options: Options) -> None:
@@ -103,7 +88,7 @@ def deploy(control: Control, options: Options) -> None:
         team=options.team,
         parallelism=options.parallelism,
     )
-    _follow(control, options, control.post(f"jobs/{options.job}/start"))
+    follow(control, options, control.post(f"jobs/{options.job}/start"))
 
 
 def upload(control: Control, options: Options) -> None:
@@ -111,7 +96,7 @@ def upload(control: Control, options: Options) -> None:
     name, content = _file(options.file)
     found = control.upload(f"jobs/{options.job}/versions", name, content, note=options.note)
     if options.json:
-        _print_json(found)
+        print_json(found)
     else:
         print(f"version {found['number']} of {options.job} is here")
 
@@ -119,7 +104,7 @@ def upload(control: Control, options: Options) -> None:
 def start(control: Control, options: Options) -> None:
     """Start a version."""
     body = {"version": options.version, "savepoint": options.savepoint}
-    _follow(control, options, control.post(f"jobs/{options.job}/start", body))
+    follow(control, options, control.post(f"jobs/{options.job}/start", body))
 
 
 def upgrade(control: Control, options: Options) -> None:
@@ -129,63 +114,52 @@ def upgrade(control: Control, options: Options) -> None:
         "savepoint": options.savepoint,
         "mode": options.mode,
     }
-    _follow(control, options, control.post(f"jobs/{options.job}/upgrade", body))
+    follow(control, options, control.post(f"jobs/{options.job}/upgrade", body))
 
 
 def rollback(control: Control, options: Options) -> None:
     """Go back to the last healthy version."""
-    _follow(control, options, control.post(f"jobs/{options.job}/rollback"))
+    follow(control, options, control.post(f"jobs/{options.job}/rollback"))
 
 
 def rescale(control: Control, options: Options) -> None:
     """Run on at another parallelism."""
     body = {"parallelism": options.parallelism}
-    _follow(control, options, control.post(f"jobs/{options.job}/rescale", body))
+    follow(control, options, control.post(f"jobs/{options.job}/rescale", body))
 
 
 def stop(control: Control, options: Options) -> None:
     """Stop with a savepoint."""
-    _follow(control, options, control.post(f"jobs/{options.job}/stop", {"drain": options.drain}))
+    follow(control, options, control.post(f"jobs/{options.job}/stop", {"drain": options.drain}))
 
 
 def cancel(control: Control, options: Options) -> None:
     """End at once."""
     body = {"reason": options.reason}
-    _follow(control, options, control.post(f"jobs/{options.job}/cancel", body))
+    follow(control, options, control.post(f"jobs/{options.job}/cancel", body))
 
 
 def savepoint(control: Control, options: Options) -> None:
     """Take a savepoint."""
     body = {"label": options.label}
-    _follow(control, options, control.post(f"jobs/{options.job}/savepoints", body))
+    follow(control, options, control.post(f"jobs/{options.job}/savepoints", body))
 
 
 def replay(control: Control, options: Options) -> None:
-    """Start a replay."""
-    body = {
-        "savepoint": options.savepoint,
-        "version": options.version,
-        "parallelism": options.parallelism,
-    }
-    found = control.post(f"jobs/{options.job}/replays", body)
-    _follow(control, options, found["operation"])
-
-
-def abandon(control: Control, options: Options) -> None:
-    """End a replay."""
-    _follow(control, options, control.post(f"replays/{options.replay}/abandon"))
+    """Do something with a replay."""
+    ACTS[options.act](control, options)
 
 
 def watch(control: Control, options: Options) -> None:
     """Follow an operation to its end."""
-    _wait(control, options, control.get(f"operations/{options.operation}"))
+    wait(control, options, control.get(f"operations/{options.operation}"))
 
 
 def undo(control: Control, options: Options) -> None:
     """Cancel an operation; that it ends without its result is what was wanted."""
     found = control.post(f"operations/{options.operation}/cancel")
     if options.json:
-        _print_json(found)
+        print_json(found)
     else:
         print(f"{found['kind']} of {found['job']} is being cancelled")
 
@@ -212,39 +186,10 @@ COMMANDS: dict[str, Callable[[Control, Options], None]] = {
         cancel,
         savepoint,
         replay,
-        abandon,
         watch,
         undo,
     )
 }
-
-
-def _follow(control: Control, options: Options, operation: Row) -> None:
-    if not options.no_wait:
-        _wait(control, options, operation)
-    elif options.json:
-        _print_json(operation)
-    else:
-        print(operation["id"])
-
-
-def _wait(control: Control, options: Options, operation: Row) -> None:
-    """Say each new thing that happens; the last word on stdout. Raises OperationFailed."""
-    told = ""
-    while operation["state"] not in ENDED:
-        if operation["text"] != told:
-            told = operation["text"]
-            print(f"{operation['kind']}: {told}", file=sys.stderr)
-        time.sleep(POLL_S)
-        operation = control.get(f"operations/{operation['id']}")
-    if options.json:
-        _print_json(operation)
-    elif operation["state"] == "succeeded":
-        print(operation["text"])
-    if operation["state"] != "succeeded":
-        why = operation["error"] or operation["text"]
-        msg = f"{operation['kind']} of {operation['job']} {operation['state']}: {why}"
-        raise OperationFailed(msg)
 
 
 def _file(path: str) -> tuple[str, bytes]:
@@ -262,7 +207,7 @@ def _print_rows(
     """A table; with `run`, also some of what each row says of its run."""
     found = list(rows)
     if options.json:
-        _print_json(found)
+        print_json(found)
         return
     lines = [
         [
@@ -276,7 +221,3 @@ def _print_rows(
 
 def _cell(value: object) -> object:
     return "–" if value is None else value
-
-
-def _print_json(found: object) -> None:
-    print(json.dumps(found, indent=2, ensure_ascii=False))

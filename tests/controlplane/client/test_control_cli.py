@@ -9,66 +9,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-from django.test import Client
-from django.utils import timezone
 
-from controlplane.access.tokens import issue_token
 from controlplane.backends.errors import EngineRefused
 from controlplane.client import main
-from controlplane.client.connection import Control
 from controlplane.operations.models import Operation
 from people import JOB_FILE
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def token(alice):
-    return issue_token(alice, "cli", "operate", 30, None, timezone.now())[1]
-
-
-@pytest.fixture
-def answers(drive):
-    """The platform behind a transport; its workers are at work between two requests."""
-    browser = Client(raise_request_exception=False)
-
-    def handle(request: httpx.Request) -> httpx.Response:
-        headers = {
-            name: request.headers[name]
-            for name in ("authorization", "idempotency-key")
-            if name in request.headers
-        }
-        answer = browser.generic(
-            request.method,
-            request.url.raw_path.decode(),
-            request.read(),
-            request.headers.get("content-type", ""),
-            headers=headers,
-        )
-        for operation in Operation.objects.filter(state="pending"):
-            drive(operation)
-        return httpx.Response(answer.status_code, content=answer.content)
-
-    return handle
-
-
-@pytest.fixture
-def headwater(token, answers, capsys):
-    """Runs a command line; gives its exit code, what it printed, and what went wrong."""
-
-    def run(*words, handle=answers):
-        def connect(url, token):
-            return Control(url, token, httpx.MockTransport(handle))
-
-        code = main(["--control", "http://control", *words], connect, {"HEADWATER_TOKEN": token})
-        told = capsys.readouterr()
-        return code, told.out, told.err
-
-    return run
-
-
 def test_a_job_goes_through_its_life(headwater, team, lab, tmp_path, monkeypatch):
-    monkeypatch.setattr("controlplane.client.commands.POLL_S", 0)
+    monkeypatch.setattr("controlplane.client.following.POLL_S", 0)
     file = tmp_path / "clicks.py"
     file.write_bytes(JOB_FILE)
 

@@ -1,4 +1,4 @@
-"""Replays: listing, starting and abandoning them."""
+"""Replays: listing, starting, comparing, promoting, rolling back and abandoning them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,34 @@ from ninja import Router, Status
 
 from controlplane.access.errors import not_found
 from controlplane.access.lookup import (
+    difference_for,
     job_for,
     replay_for,
+    require,
     savepoint_for,
     version_for,
     visible_jobs,
 )
+from controlplane.access.models import Role
 from controlplane.api.auth import ApiRequest
 from controlplane.api.keys import IdempotencyKey, key_of
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
 from controlplane.api.schema.operations import OperationOut
-from controlplane.api.schema.replays import ReplayIn, ReplayOut, ReplayStarted
+from controlplane.api.schema.replays import (
+    LimitIn,
+    OutputOut,
+    PauseIn,
+    PlanOut,
+    ReplayIn,
+    ReplayOut,
+    ReplayStarted,
+    output_json,
+)
 from controlplane.operations.models import Operation
 from controlplane.replay import actions
+from controlplane.replay.compared import comparison_of
 from controlplane.replay.models import Replay
+from controlplane.replay.preflight import preflight
 
 router = Router(tags=["replays"])
 
@@ -72,3 +86,64 @@ def abandon(
     replay = replay_for(request.auth, replay_id)
     key = key_of(request.auth, idempotency_key)
     return Status(202, actions.abandon_replay(replay, request.auth, idempotency_key=key))
+
+
+@router.get("jobs/{name}/replays/plan", response=PlanOut, summary="What a replay would restore")
+def plan(
+    request: ApiRequest, name: str, savepoint: int, version: int, parallelism: int = 1
+) -> dict[str, Any]:
+    """Asked of the engine; nothing is started. Operator."""
+    job = job_for(request.auth, name)
+    require(request.auth, job, Role.OPERATOR)
+    chosen = savepoint_for(request.auth, savepoint)
+    found = preflight(chosen, version_for(job, version), parallelism)
+    return {"ok": found.ok, "refusals": list(found.refusals), "rows": list(found.rows)}
+
+
+@router.get("replays/{replay_id}/comparison", response=list[OutputOut], summary="Old and new")
+def compared(request: ApiRequest, replay_id: int) -> list[dict[str, Any]]:
+    """What has been compared of each output, and the kinds of differences."""
+    comparison = comparison_of(replay_for(request.auth, replay_id))
+    return [output_json(one) for one in comparison.outputs]
+
+
+@router.post("replays/{replay_id}/differences/{difference_id}/accept", summary="Accept")
+def accept(request: ApiRequest, replay_id: int, difference_id: int) -> dict[str, int]:
+    """Say that the new version intends these differences; how many kinds are left. Operator."""
+    replay = replay_for(request.auth, replay_id)
+    actions.accept_difference(difference_for(replay, difference_id), request.auth)
+    return {"open": comparison_of(replay).open_differences}
+
+
+@router.post("replays/{replay_id}/limit", response=ReplayOut, summary="Throttle")
+def limit(request: ApiRequest, replay_id: int, body: LimitIn) -> Replay:
+    """Let it read at most so many rows a second; null: as fast as it can. Operator."""
+    replay = replay_for(request.auth, replay_id)
+    actions.limit_replay(replay, request.auth, body.rows_per_second)
+    return replay
+
+
+@router.post("replays/{replay_id}/pause", response=ReplayOut, summary="Pause, or go on")
+def pause(request: ApiRequest, replay_id: int, body: PauseIn) -> Replay:
+    """Let it read nothing for now, or go on at its limit. Operator."""
+    replay = replay_for(request.auth, replay_id)
+    actions.pause_replay(replay, request.auth, paused=body.paused)
+    return replay
+
+
+@router.post("replays/{replay_id}/promote", response={202: OperationOut}, summary="Promote")
+def promote(
+    request: ApiRequest, replay_id: int, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """Let its version take the place of the live one. Operator."""
+    replay, key = replay_for(request.auth, replay_id), key_of(request.auth, idempotency_key)
+    return Status(202, actions.promote_replay(replay, request.auth, idempotency_key=key))
+
+
+@router.post("replays/{replay_id}/rollback", response={202: OperationOut}, summary="Roll back")
+def roll_back(
+    request: ApiRequest, replay_id: int, idempotency_key: IdempotencyKey = ""
+) -> Status[Operation]:
+    """Let the version before take its place again, with its outputs. Operator."""
+    replay, key = replay_for(request.auth, replay_id), key_of(request.auth, idempotency_key)
+    return Status(202, actions.rollback_replay(replay, request.auth, idempotency_key=key))

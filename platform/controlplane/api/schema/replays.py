@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from ninja import Field, Schema
 
 from controlplane.api.schema.operations import OperationOut
+from controlplane.moments import epoch_ms
+from controlplane.replay.compared import ComparedOutput
 from controlplane.replay.models import Replay
+from controlplane.replay.progress import Sample, percent
 
 
 class ReplayOut(Schema):
@@ -25,6 +29,9 @@ class ReplayOut(Schema):
     event_time_now: datetime | None
     live_event_time: datetime | None
     speed: float | None = Field(description="event seconds per second")
+    read_limit: float | None = Field(description="rows per second; null: none")
+    paused: bool
+    percent: float | None = Field(description="of the way from the savepoint to the live job")
     eta_low: datetime | None
     eta_high: datetime | None
     note: str
@@ -49,6 +56,13 @@ class ReplayOut(Schema):
         return replay.version.number
 
     @staticmethod
+    def resolve_percent(replay: Replay) -> float | None:
+        """From where it stands in the database."""
+        times = replay.event_time_start, replay.event_time_now, replay.live_event_time
+        start, now, live = map(epoch_ms, times)
+        return percent(start, Sample(0, now, live))
+
+    @staticmethod
     def resolve_run(replay: Replay) -> int | None:
         """Its id."""
         return replay.run_id
@@ -67,3 +81,98 @@ class ReplayStarted(Schema):
 
     replay: ReplayOut
     operation: OperationOut
+
+
+class LimitIn(Schema):
+    """How fast a replay may read."""
+
+    rows_per_second: float | None = Field(None, gt=0, description="null: as fast as it can")
+
+
+class PauseIn(Schema):
+    """Whether a replay reads nothing for now."""
+
+    paused: bool
+
+
+class RestoreRowOut(Schema):
+    """What becomes of one operator, or of one of its states."""
+
+    uid: str
+    name: str
+    state: str | None
+    outcome: str
+    sentence: str
+    rows: int
+
+
+class PlanOut(Schema):
+    """What a replay would restore."""
+
+    ok: bool
+    refusals: list[str]
+    rows: list[RestoreRowOut]
+
+
+class DifferenceOut(Schema):
+    """Rows that differ in the same way."""
+
+    id: int
+    verdict: str
+    fields: list[str]
+    rows: int
+    first_seen: datetime
+    accepted_by: str | None
+    example: str
+
+
+class OutputOut(Schema):
+    """One output, as far as it was compared."""
+
+    name: str
+    place: str
+    beside: str
+    why_not: str
+    compared_to: datetime | None
+    compared: int
+    equal: int
+    changed: int
+    only_old: int
+    only_new: int
+    differences: list[DifferenceOut]
+
+
+def output_json(one: ComparedOutput) -> dict[str, Any]:
+    """One output with its counts and differences."""
+    output, counts = one.output, one.counts
+    return {
+        "name": output.name,
+        "place": output.place,
+        "beside": output.beside,
+        "why_not": output.why_not,
+        "compared_to": output.compared_to,
+        "compared": counts.compared,
+        "equal": counts.equal,
+        "changed": counts.changed,
+        "only_old": counts.only_old,
+        "only_new": counts.only_new,
+        "differences": [
+            {
+                "id": each.pk,
+                "verdict": each.verdict,
+                "fields": each.fields,
+                "rows": each.rows,
+                "first_seen": each.first_seen,
+                "accepted_by": each.accepted_by and each.accepted_by.get_username(),
+                "example": _example(each.examples),
+            }
+            for each in one.differences
+        ],
+    }
+
+
+def _example(examples: list[dict[str, Any]]) -> str:
+    if not examples:
+        return ""
+    first = examples[0]
+    return f"{first['keys']}: {' '.join(first['old']) or '–'} → {' '.join(first['new']) or '–'}"

@@ -1,0 +1,58 @@
+"""The grammar of `headwater --control URL replay …`."""
+
+from __future__ import annotations
+
+import argparse
+
+JOB = "name of a job"
+ONE = {
+    "watch": "follow it until it has caught up",
+    "pause": "let it read nothing for now",
+    "resume": "let it go on",
+    "throttle": "let it read at most so many rows a second",
+    "compare": "what differs between old and new output",
+    "accept": "say that the new version intends some differences",
+    "promote": "let its version take the place of the live one",
+    "rollback": "let the version before take its place again",
+    "abandon": "end it",
+}
+WAITING = ("start", "promote", "rollback", "abandon")
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """What can be done with a replay."""
+    acts = parser.add_subparsers(dest="act", required=True, metavar="ACT")
+    for name, what in (("plan", "say what would be restored"), ("start", "start a replay")):
+        act = acts.add_parser(name, help=what)
+        act.add_argument("job", help=JOB)
+        act.add_argument("savepoint", type=count, help="id of the savepoint")
+        act.add_argument("version", type=count, help="number of the version")
+        act.add_argument("-p", "--parallelism", type=count, default=1, metavar="N")
+    for name, what in ONE.items():
+        acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
+    acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")
+    acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
+    for name in WAITING:
+        acts.choices[name].add_argument(
+            "--no-wait", action="store_true", help="say which operation it is, and go"
+        )
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        msg = f"must be a whole number from 1: got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def rate(text: str) -> str:
+    """Rows per second, or none."""
+    try:
+        right = text == "none" or 0 < float(text) < float("inf")
+    except ValueError:
+        right = False
+    if not right:
+        msg = f"must be rows per second, more than 0, or none: got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return text

@@ -1,0 +1,175 @@
+"""headwater --control URL replay …: a replay planned, started, watched, compared and promoted.
+
+plan | start JOB SAVEPOINT VERSION      watch | pause | resume | throttle | compare REPLAY
+accept REPLAY DIFFERENCE                promote | rollback | abandon REPLAY
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from controlplane.client.connection import Control
+from controlplane.client.following import POLL_S, OperationFailed, Options, Row, follow, print_json
+from engine.cli.table import table
+from engine.errors import UserError
+
+BAR = 30
+GOING_ON = frozenset({"planned", "starting", "replaying"})
+COUNTS = ("compared", "equal", "changed", "only_old", "only_new")
+
+
+def plan(control: Control, options: Options) -> None:
+    """Say what would be restored; nothing is started."""
+    found = control.get(
+        f"jobs/{options.job}/replays/plan",
+        savepoint=options.savepoint,
+        version=options.version,
+        parallelism=options.parallelism,
+    )
+    if options.json:
+        print_json(found)
+    else:
+        names = ("name", "state", "outcome", "rows")
+        print(table(names, [[row[name] or "–" for name in names] for row in found["rows"]]))
+    if not found["ok"]:
+        msg = "; ".join(found["refusals"]) or "this version cannot start from this savepoint"
+        raise UserError(msg)
+
+
+def start(control: Control, options: Options) -> None:
+    """Start it, and wait until it replays."""
+    body = {
+        "savepoint": options.savepoint,
+        "version": options.version,
+        "parallelism": options.parallelism,
+    }
+    found = control.post(f"jobs/{options.job}/replays", body)
+    print(f"replay {found['replay']['id']} is {found['replay']['name']}", file=sys.stderr)
+    follow(control, options, found["operation"])
+
+
+def watch(control: Control, options: Options) -> None:
+    """Follow it until it has caught up or ended, with a bar."""
+    found = control.get(f"replays/{options.replay}")
+    while found["status"] in GOING_ON:
+        print(f"\r{line_of(found)}", end="", file=sys.stderr, flush=True)
+        time.sleep(POLL_S)
+        found = control.get(f"replays/{options.replay}")
+    print(f"\r{line_of(found)}", file=sys.stderr)
+    if options.json:
+        print_json(found)
+    if found["status"] == "failed":
+        msg = f"replay {found['name']} of {found['job']} failed: {found['failure']}"
+        raise OperationFailed(msg)
+
+
+def line_of(found: Row) -> str:
+    """How far it is, in one line.
+
+    >>> line_of({"name": "r-7", "status": "replaying", "percent": 50.0, "speed": 1234.5,
+    ...          "event_time_now": "2013-06-01T00:00:00Z", "note": "", "paused": False})
+    'r-7 replaying [===============               ]  50 %, at 2013-06-01 00:00, 1,234× real time'
+    """
+    percent = found["percent"] or 0.0
+    bar = "=" * int(BAR * percent / 100)
+    parts = [f"{found['name']} {found['status'].replace('_', ' ')} [{bar:<{BAR}}] {percent:3.0f} %"]
+    if found["event_time_now"]:
+        parts.append(f"at {found['event_time_now'][:16].replace('T', ' ')}")
+    if found["speed"] is not None:
+        parts.append(f"{found['speed']:,.0f}× real time")
+    if found["paused"]:
+        parts.append("paused")
+    return ", ".join([*parts, *([found["note"]] if found["note"] else [])])
+
+
+def pause(control: Control, options: Options) -> None:
+    """Let it read nothing for now."""
+    _said(options, control.post(f"replays/{options.replay}/pause", {"paused": True}))
+
+
+def resume(control: Control, options: Options) -> None:
+    """Let it go on."""
+    _said(options, control.post(f"replays/{options.replay}/pause", {"paused": False}))
+
+
+def throttle(control: Control, options: Options) -> None:
+    """Let it read at most so many rows a second."""
+    rate = None if options.rate == "none" else float(options.rate)
+    _said(options, control.post(f"replays/{options.replay}/limit", {"rows_per_second": rate}))
+
+
+def _said(options: Options, found: Row) -> None:
+    if options.json:
+        print_json(found)
+    else:
+        limit = found["read_limit"]
+        how = "as fast as it can" if limit is None else f"at most {limit:,.15g} rows a second"
+        print(f"{found['name']} {'is paused' if found['paused'] else f'reads {how}'}")
+
+
+def compare(control: Control, options: Options) -> None:
+    """Tell what differs between old and new output."""
+    found = control.get(f"replays/{options.replay}/comparison")
+    if options.json:
+        print_json(found)
+        return
+    print(table(("output", *COUNTS), [[one["name"], *(one[n] for n in COUNTS)] for one in found]))
+    for one in found:
+        if one["why_not"]:
+            print(f"{one['name']} is not compared: {one['why_not']}")
+    rows = [
+        [
+            each["id"],
+            each["verdict"],
+            ", ".join(each["fields"]),
+            each["rows"],
+            each["accepted_by"] or "–",
+            each["example"],
+        ]
+        for one in found
+        for each in one["differences"]
+    ]
+    if rows:
+        print(table(("id", "verdict", "fields", "rows", "accepted by", "example"), rows))
+
+
+def accept(control: Control, options: Options) -> None:
+    """Accept one kind of differences."""
+    address = f"replays/{options.replay}/differences/{options.difference}/accept"
+    left = control.post(address)["open"]
+    print(f"accepted; {left} kinds of differences are left")
+
+
+def promote(control: Control, options: Options) -> None:
+    """Let its version take the place of the live one."""
+    follow(control, options, control.post(f"replays/{options.replay}/promote"))
+
+
+def rollback(control: Control, options: Options) -> None:
+    """Let the version before take its place again."""
+    follow(control, options, control.post(f"replays/{options.replay}/rollback"))
+
+
+def abandon(control: Control, options: Options) -> None:
+    """End it; the live job is not touched."""
+    follow(control, options, control.post(f"replays/{options.replay}/abandon"))
+
+
+ACTS: dict[str, Callable[[Control, Options], None]] = {
+    act.__name__: act
+    for act in (
+        plan,
+        start,
+        watch,
+        pause,
+        resume,
+        throttle,
+        compare,
+        accept,
+        promote,
+        rollback,
+        abandon,
+    )
+}

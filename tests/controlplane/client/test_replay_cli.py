@@ -1,0 +1,96 @@
+"""headwater replay: planned, started, watched, compared, promoted and rolled back from a shell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controlplane.replay.models import Difference, Replay, ReplayOutput
+from controlplane.snapshots.models import Savepoint
+from operation_cases import caught_up
+
+
+@pytest.fixture
+def replay(flights, alice, engine, drive, tmp_path):
+    """One that has caught up, with a difference that nobody has accepted yet."""
+    made = caught_up(flights, alice, engine, drive)
+    output = ReplayOutput.objects.create(
+        replay=made,
+        uid="daily",
+        name="daily",
+        kind="parquet",
+        place=str(tmp_path / "daily"),
+        beside=str(tmp_path / "daily@r-1"),
+        hours=[[0, 7, 2, 0, 0]],
+    )
+    example = {"at": 0, "keys": {"carrier": "AA"}, "old": {"n": 1}, "new": {"n": 2}}
+    Difference.objects.create(
+        output=output,
+        verdict="changed",
+        fields=["n"],
+        rows=2,
+        first_seen=made.created_at,
+        examples=[example],
+    )
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch):
+    monkeypatch.setattr("controlplane.client.following.POLL_S", 0)
+
+
+def test_from_the_plan_to_a_replay(headwater, running, alice, drive):
+    assert headwater("savepoint", "flights")[0] == 0
+    savepoint = str(Savepoint.objects.get().pk)
+    code, out, err = headwater("replay", "plan", "flights", savepoint, "1")
+    assert (code, "daily" in out, "restored" in out) == (0, True, True), err
+    code, out, err = headwater("replay", "start", "flights", savepoint, "1")
+    assert (code, "is r-1" in err, "replays from savepoint" in out) == (0, True, True), err
+    Replay.objects.update(status=Replay.Status.CAUGHT_UP)
+    code, _, err = headwater("replay", "watch", str(Replay.objects.get().pk))
+    assert code == 0
+    assert "r-1 caught up [" in err
+
+
+def test_a_plan_that_does_not_fit_is_refused(headwater, running, engine):
+    headwater("savepoint", "flights")
+    engine.refuses_restore = "operator daily has another key"
+    savepoint = str(Savepoint.objects.get().pk)
+    code, _, err = headwater("replay", "plan", "flights", savepoint, "1")
+    assert (code, err) == (1, "headwater: operator daily has another key\n")
+
+
+def test_compared_accepted_promoted_and_rolled_back(headwater, replay):
+    one = str(replay.pk)
+    out = headwater("replay", "compare", one)[1]
+    assert "carrier AA: 1 → 2" in out
+    code, _, err = headwater("replay", "promote", one)
+    assert (code, "1 kinds of differences are not accepted" in err) == (1, True)
+    difference = str(Difference.objects.get().pk)
+    assert headwater("replay", "accept", one, difference)[1].startswith("accepted; 0 kinds")
+    code, out, err = headwater("replay", "promote", one)
+    assert (code, "flights runs version 2" in out) == (0, True), err
+    code, out, err = headwater("replay", "rollback", one)
+    assert (code, "flights runs version 1 again" in out) == (0, True), err
+
+
+def test_throttled_paused_and_resumed(headwater, replay, engine):
+    one, job = str(replay.pk), replay.run.engine_job_id
+    assert headwater("replay", "throttle", one, "500")[1] == "r-1 reads at most 500 rows a second\n"
+    assert headwater("replay", "pause", one)[1] == "r-1 is paused\n"
+    assert engine.limits[job] == 0.0
+    assert headwater("replay", "resume", one)[0] == 0
+    assert headwater("replay", "throttle", one, "none")[1] == "r-1 reads as fast as it can\n"
+    assert engine.limits[job] is None
+    told = json.loads(headwater("--json", "replay", "pause", one)[1])
+    assert told["paused"] is True
+    with pytest.raises(SystemExit):
+        headwater("replay", "throttle", one, "fast")
+
+
+def test_abandoned(headwater, replay):
+    assert headwater("replay", "abandon", str(replay.pk))[0] == 0
+    replay.refresh_from_db()
+    assert replay.status == Replay.Status.ABANDONED
