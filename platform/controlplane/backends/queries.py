@@ -32,7 +32,8 @@ class WorkerRow:
     """Its name; a sentence where this person may not know it."""
     is_visible: bool
     purpose: str
-    slot: int
+    slice: int
+    """Which part of the job: subtask `slice` of each of its vertices."""
     pid: int | None
     memory_bytes: int | None
     cpu_percent: float | None
@@ -55,11 +56,10 @@ class TaskManagerRow:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What runs in each slot; empty: nothing."""
-        names = {worker.slot: worker.job for worker in self.workers}
-        unnamed = self.used - len(names)  # a Flink cluster does not say what runs where
-        rest = iter(["in use"] * max(0, unnamed))
-        return tuple(names.get(slot) or next(rest, "") for slot in range(self.slots))
+        """What runs in each slot; empty: nothing. A Flink cluster says only how many are used."""
+        names = [worker.job for worker in self.workers]
+        names += ["in use"] * (self.used - len(names))
+        return tuple((names + [""] * self.slots)[: self.slots])
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def _worker(found: WorkerUse, names: Names) -> WorkerRow:
         job=name,
         is_visible=found.job_id in names,
         purpose=purpose,
-        slot=found.slot,
+        slice=found.slot,
         pid=found.pid,
         memory_bytes=found.memory_bytes,
         cpu_percent=None if found.cpu_load is None else round(100 * found.cpu_load),
