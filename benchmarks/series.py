@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,8 +56,11 @@ def writing(folder: Path) -> float:
     return SENSORS * SECONDS / used
 
 
-def packing(folder: Path) -> float:
-    """Points per second of processor time of a compaction, of a hundred columns and an hour."""
+def packing(folder: Path) -> tuple[float, float]:
+    """Points per second of processor time of a compaction, and the longest write meanwhile, in ms.
+
+    Of twenty columns and an hour of seconds each, while another thread writes all the time.
+    """
     store = SeriesStore(folder / "packed.db")
     for minute in range(0, 61, 6):
         rows = [
@@ -65,11 +69,23 @@ def packing(folder: Path) -> float:
             for s in range(360)
         ]
         store.write("outputs", rows)
+    over, waits = threading.Event(), list[float]()
+
+    def write() -> None:
+        while not over.wait(0.01):
+            begun = time.perf_counter()
+            store.write("engine", rows[:100])
+            waits.append(1_000 * (time.perf_counter() - begun))
+
+    writer = threading.Thread(target=write)
+    writer.start()
     begun = time.process_time()
     store.compact(0)
     used = time.process_time() - begun
+    over.set()
+    writer.join()
     store.close()
-    return 20 * 3_600 / used
+    return 20 * 3_600 / used, max(waits, default=0.0)
 
 
 def week(folder: Path, days: int) -> SeriesStore:
@@ -162,7 +178,9 @@ def main() -> None:
         folder = Path(name)
         rate = writing(folder)
         print(f"written: {rate / 2:,.0f} points/s on half a core (goal {GOAL_RATE:,})")
-        print(f"packed:  {packing(folder) / 2:,.0f} points/s on half a core")
+        packed, waited = packing(folder)
+        print(f"packed:  {packed / 2:,.0f} points/s on half a core, with another writer's work")
+        print(f"         the longest write meanwhile: {waited:.0f} ms")
         store = week(folder, days)
         store.close()
         share = (len(_columns(0)) * JOBS) / sum(len(_columns(job)) for job in range(JOBS))

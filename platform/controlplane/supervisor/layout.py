@@ -71,6 +71,7 @@ def environment(
         "HEADWATER_CONTROL_PORT": str(control_port),
         "HEADWATER_CONTROL": f"127.0.0.1:{control_port}",
         "HEADWATER_POINTS_URL": web_url,
+        "HEADWATER_METRICS_URL": os.environ.get("HEADWATER_METRICS_URL") or web_url,
         "HEADWATER_POINTS_TOKEN_SHA256": hashlib.sha256(token.encode()).hexdigest(),
         "PYTHONPATH": os.pathsep.join([*paths, *_words(os.environ.get("PYTHONPATH", ""))]),
         "PYTHONUNBUFFERED": "1",
@@ -78,8 +79,15 @@ def environment(
 
 
 def engine_environment(layout: Layout) -> dict[str, str]:
-    """What only the engine is told: with which token its jobs write points."""
-    return {"HEADWATER_POINTS_TOKEN": _points_token(layout.home)}
+    """What only the engine is told: with which token its jobs, and its reporter, write points."""
+    token = _points_token(layout.home)
+    elsewhere = os.environ.get("HEADWATER_METRICS_URL")
+    return {
+        "HEADWATER_POINTS_TOKEN": token,
+        "HEADWATER_METRICS_TOKEN": os.environ.get("HEADWATER_METRICS_TOKEN", "")
+        if elsewhere
+        else token,
+    }
 
 
 def _points_token(home: Path) -> str:

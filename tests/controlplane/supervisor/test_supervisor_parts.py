@@ -78,6 +78,27 @@ def test_the_token_is_kept_and_only_the_owner_reads_it(tmp_path):
     assert (made.home / "points_token").stat().st_mode & 0o077 == 0
 
 
+def told(made):
+    """What the engine is told of where its figures go."""
+    urls = {"web_url": "http://web", "engine_url": "http://engine", "control_port": 1}
+    found = layout.environment(made, **urls) | layout.engine_environment(made)
+    return found["HEADWATER_METRICS_URL"], found["HEADWATER_METRICS_TOKEN"]
+
+
+def test_the_engine_reports_its_figures_to_the_control_plane_unless_told_otherwise(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("HEADWATER_METRICS_URL", raising=False)
+    monkeypatch.delenv("HEADWATER_METRICS_TOKEN", raising=False)
+    made = layout.make_layout(tmp_path / "home")
+    token = layout.engine_environment(made)["HEADWATER_POINTS_TOKEN"]
+    assert told(made) == ("http://web", token)
+    monkeypatch.setenv("HEADWATER_METRICS_URL", "http://influxdb:8086")
+    assert told(made) == ("http://influxdb:8086", "")
+    monkeypatch.setenv("HEADWATER_METRICS_TOKEN", "theirs")
+    assert told(made) == ("http://influxdb:8086", "theirs")
+
+
 CHILD = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
 PARENT = """
 import subprocess, sys, time

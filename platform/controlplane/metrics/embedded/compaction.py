@@ -27,8 +27,8 @@ from controlplane.metrics.embedded.partials import Points
 NANOS_PER_MS = 1_000_000
 MOST = 4 * FULL
 """Rows for which a stretch is too long."""
-AT_ONCE = 8
-"""Stretches of one transaction: some ten milliseconds."""
+AT_ONCE = 2
+"""Stretches of one transaction, of thousands of rows each: some ten milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
