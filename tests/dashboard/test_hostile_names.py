@@ -19,6 +19,9 @@ PAGES = {
     for line, rule in ROUTES.items()
     if line.startswith("GET /") and rule.needs not in {"everyone", "token", "nothing"}
 }
+SAYS_WHY = {"data-tip", "title", "aria-describedby", "data-armed"}
+"""Where a disabled button says what would enable it; `data-armed`: the field above it does, by its
+label “Type … to confirm”."""
 MODELS = {
     ("job", "name"): ("jobs.Job", "name"),
     ("team",): ("access.Team", "name"),
@@ -52,16 +55,21 @@ def named() -> dict[str, object]:
 
 
 class Tags(HTMLParser):
-    """The tags of a page, and the names of their attributes."""
+    """The tags of a page, the names of their attributes, and buttons that say nothing."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
         self.attributes: list[str] = []
+        self.silent: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append(tag)
-        self.attributes += [name for name, _ in attrs]
+        given = dict(attrs)
+        self.attributes += given
+        disabled = "disabled" in given or given.get("aria-disabled") == "true"
+        if tag == "button" and disabled and not given.keys() & SAYS_WHY:
+            self.silent.append(str(given))
 
 
 @pytest.mark.parametrize("text", [MARKUP, CROOKED], ids=["markup", "crooked"])
@@ -95,6 +103,7 @@ def faults_of(page: str) -> list[str]:
     handlers = [name for name in tags.attributes if name.startswith("on")]
     faults = [f"has the handler {name}" for name in handlers]
     faults += ["has an image of nobody's"] * ("img" in tags.found)
+    faults += [f"has a disabled button that does not say why: {one}" for one in tags.silent]
     faults += ["ran a template of somebody's"] * ("&quot;&#x27; 14" in page)
     return faults
 
