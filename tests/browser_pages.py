@@ -8,6 +8,7 @@ from __future__ import annotations
 
 PAGES = (
     "/jobs/",
+    "/changes/",
     "/jobs/flights/",
     "/jobs/sensors/",
     "/jobs/flights/checkpoints/",

@@ -21,6 +21,7 @@ CROOKED = "\u202e\u2067\u200f" + "ünïcødé 🧨" + "x" * 190
 """Right-to-left marks, an emoji, and a word that no line holds."""
 
 KEYS = {"kind", "scope", "step", "idempotency_key", "lease_token", "checksum", "sealed_token"}
+KEYS |= {"secret", "news"}
 """Texts that only programs write and read."""
 
 
@@ -38,7 +39,9 @@ def _poison(row: models.Model, text: str) -> None:
     """Replace the texts of a row; of one that the database keeps as it is, write another."""
     for field in row._meta.fields:
         if is_free(field):
-            setattr(row, field.attname, text[: field.max_length])
+            before, after = SHAPED.get(f"{row._meta.object_name}.{field.name}", ("", ""))
+            room = None if field.max_length is None else field.max_length - len(before + after)
+            setattr(row, field.attname, f"{before}{text[:room]}{after}")
         elif isinstance(field, models.JSONField):
             told = JSON.get(f"{row._meta.object_name}.{field.name}")
             value = getattr(row, field.attname)
@@ -64,6 +67,9 @@ def hostile_state(text: str) -> dict[str, Any]:
     sizes = {"rows": 1, "size_bytes": 1}
     return {"name": text, "kind": text, "keys": {text: text}, "values": {text: text}} | sizes
 
+
+SHAPED = {"Route.target": ("https://example.test/", ""), "JobVersion.filename": ("", ".py")}
+"""How a text begins and ends that is checked before it is kept."""
 
 JSON = {
     "Run.plan": lambda text: {
@@ -108,7 +114,13 @@ def _create(model: type[models.Model]) -> models.Model:
     return model._default_manager.create(**values)
 
 
+KNOWN = {"Operation.kind": "cancel"}
+"""Keys that programs look up."""
+
+
 def _value(field: models.Field[Any, Any]) -> Any:
+    if known := KNOWN.get(f"{field.model._meta.object_name}.{field.name}"):
+        return known
     if isinstance(field, models.ForeignKey):
         related = field.related_model
         return related._default_manager.first() or _create(related)

@@ -88,6 +88,9 @@ ROUTES: dict[str, Rule] = {
     # jobs
     "GET /jobs/": signed_in(),
     "POST /jobs/deploy/": operator(name="other", team="{team}", file="@other.py", parallelism="1"),
+    "GET /changes/": signed_in(),
+    "GET /changes/series.json": signed_in(),
+    "GET /changes.<shape>": signed_in(),
     "GET /jobs/<str:name>/": viewer(),
     "POST /jobs/<str:name>/start/": operator(version="1"),
     "POST /jobs/<str:name>/stop/": operator(how="stop", typed="{job}"),

@@ -29,6 +29,7 @@ MODELS = {
     ("replay", "replay_id"): ("replay.Replay", "pk"),
     ("savepoint", "savepoint_id", "other_id"): ("snapshots.Savepoint", "pk"),
     ("number",): ("jobs.JobVersion", "number"),
+    ("cluster",): ("backends.Cluster", "name"),
 }
 
 

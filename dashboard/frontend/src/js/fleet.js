@@ -1,4 +1,5 @@
 // The list of jobs: filter, rows by keyboard, sparklines and checkpoint strips that grow.
+import { showChanges } from './changes.js';
 import { $, $$, query, readJson, setQuery } from './dom.js';
 import { subscribe } from './live.js';
 import { key } from './shell.js';
@@ -84,3 +85,5 @@ subscribe('fleet', (table, change) => {
   }
   draw();
 });
+
+for (const host of $$('[data-changes]')) showChanges(host);
