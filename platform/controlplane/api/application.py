@@ -12,6 +12,7 @@ from ninja.operation import Operation
 from controlplane.api.auth import AUTH
 from controlplane.api.problems import no_route, tell_problems
 from controlplane.api.routes import (
+    alerts,
     audit,
     clusters,
     jobs,
@@ -63,6 +64,7 @@ for subject in (
     schedules,
     policies,
     replays,
+    alerts,
     clusters,
     teams,
     users,

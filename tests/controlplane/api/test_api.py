@@ -13,8 +13,10 @@ from django.utils import timezone
 
 from controlplane.access.models import Membership, Role, Team
 from controlplane.access.tokens import issue_token
+from controlplane.alerts.models import Alert
 from controlplane.audit.models import AuditEntry
 from controlplane.audit.record import record
+from controlplane.backends.models import Cluster
 from controlplane.jobs import actions
 from controlplane.operations.models import Operation
 from controlplane.snapshots.models import Savepoint
@@ -314,6 +316,26 @@ def test_a_weaker_program_makes_no_stronger_token(alice, team):
     answer = Caller(alice, "operate").post("tokens", wish)
     assert answer.status_code == 403
     assert "cannot issue one that may do more than itself" in answer.json()["detail"]
+
+
+def test_a_rule_is_watched_and_its_alert_taken(program, flights):
+    wish = {"team": "payments", "job": "flights", "measure": "restarts", "threshold": 3}
+    rule = program.post("alert-rules", wish).json()
+    Alert.objects.create(rule_id=rule["id"], job=flights, state="firing", since=NOW, seen_at=NOW)
+
+    (alert,) = program.get("alerts", state="firing").json()["items"]
+    assert (alert["measure"], alert["job"]) == ("restarts", "flights")
+    taken = program.post(f"alerts/{alert['id']}/acknowledge").json()
+    assert taken["acknowledged_by"] == "alice"
+    assert program.post(f"alerts/{alert['id']}/acknowledge").status_code == 409
+    assert program.post(f"alert-rules/{rule['id']}", method="delete").status_code == 204
+    assert program.post("alert-rules", wish | {"measure": "mood"}).status_code == 422
+
+
+def test_a_stopped_job_moves_to_another_cluster(program, flights):
+    Cluster.objects.create(name="other", url="fake://other")
+    moved = program.post("jobs/flights/move", {"cluster": "other", "reason": "more room"})
+    assert (moved.status_code, moved.json()["cluster"]) == (200, "other")
 
 
 def test_secrets_in_settings_are_struck_out(program, flights, alice):

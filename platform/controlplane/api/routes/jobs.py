@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from ninja import File, Form, Router, Status, UploadedFile
 
 from controlplane.access.lookup import (
+    cluster_for,
     job_for,
     roles_of,
     team_for,
@@ -19,11 +20,14 @@ from controlplane.api.schema.jobs import (
     JobDetail,
     JobOut,
     LineIn,
+    MoveIn,
     SettingsIn,
+    UpkeepIn,
 )
 from controlplane.audit.redact import redacted
-from controlplane.jobs import actions
+from controlplane.jobs import actions, keeping
 from controlplane.jobs.models import Job
+from controlplane.jobs.moving import move_job
 from controlplane.jobs.queries import current_runs, state_of
 from controlplane.live import topics
 from controlplane.live.queries import latest
@@ -74,6 +78,25 @@ def change_settings(request: ApiRequest, name: str, body: SettingsIn) -> dict[st
     job = job_for(request.auth, name)
     values = body.dict(exclude_unset=True)
     return _detail(request, actions.change_settings(job, request.auth, values))
+
+
+@router.post("jobs/{name}/move", response=JobDetail, summary="Move to another cluster")
+def move(request: ApiRequest, name: str, body: MoveIn) -> dict[str, Any]:
+    """Start a job that does not run there from now on. Operator."""
+    job, user = job_for(request.auth, name), request.auth
+    return _detail(request, move_job(job, user, cluster_for(user, body.cluster), body.reason))
+
+
+@router.post("jobs/{name}/upkeep", response=JobDetail, summary="Pause or resume upkeep")
+def upkeep(request: ApiRequest, name: str, body: UpkeepIn) -> dict[str, Any]:
+    """Whether it is started again when its run ends. Operator."""
+    wishes = {
+        "pause": keeping.pause_upkeep,
+        "resume": keeping.resume_upkeep,
+        "give_up": keeping.want_no_more,
+    }
+    wishes[body.wish](job_for(request.auth, name), request.auth, body.reason)
+    return _detail(request, job_for(request.auth, name))
 
 
 @router.post("jobs/{name}/control", response=Heard, summary="Send a control line")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Field, Schema
 
@@ -130,6 +130,18 @@ class StopIn(Reason):
     """How to stop."""
 
     drain: bool = Field(default=False, description="fire every open window first")
+
+
+class MoveIn(Reason):
+    """Where to start from now on."""
+
+    cluster: str = Field(max_length=64)
+
+
+class UpkeepIn(Reason):
+    """Whether the job is started again when its run ends."""
+
+    wish: Literal["pause", "resume", "give_up"]
 
 
 class LineIn(Schema):

@@ -1,0 +1,94 @@
+"""Alerts: what fires, and the rules that look."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.utils import timezone
+from ninja import Router, Status
+
+from controlplane.access.errors import not_found
+from controlplane.access.lookup import (
+    alert_for,
+    alert_rule_for,
+    job_for,
+    team_for,
+    visible_jobs,
+    visible_teams,
+)
+from controlplane.alerts import actions
+from controlplane.alerts.models import Alert, AlertRule
+from controlplane.api.auth import ApiRequest
+from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
+from controlplane.api.schema.alerts import AlertOut, MuteIn, RuleIn, RuleOut
+
+router = Router(tags=["alerts"])
+
+
+@router.get("alerts", response=Page[AlertOut], summary="List alerts")
+def list_alerts(
+    request: ApiRequest,
+    job: str = "",
+    state: Literal["", "pending", "firing", "resolved"] = "",
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+) -> dict[str, Any]:
+    """Of the jobs that you see, newest first."""
+    found = Alert.objects.select_related("rule", "job", "acknowledged_by")
+    if job:
+        found = found.filter(job=job_for(request.auth, job))
+    else:
+        found = found.filter(job__in=visible_jobs(request.auth))
+    if state:
+        found = found.filter(state=state)
+    return page(found, list, limit, cursor, "-since", "-id")
+
+
+@router.post("alerts/{alert_id}/acknowledge", response=AlertOut, summary="Acknowledge an alert")
+def acknowledge(request: ApiRequest, alert_id: int) -> Alert:
+    """You have it. Operator."""
+    actions.acknowledge(alert_for(request.auth, alert_id), request.auth, timezone.now())
+    return alert_for(request.auth, alert_id)
+
+
+@router.post("alerts/{alert_id}/mute", response=AlertOut, summary="Mute an alert")
+def mute(request: ApiRequest, alert_id: int, body: MuteIn) -> Alert:
+    """Tell nobody of it for a while. Operator."""
+    alert = alert_for(request.auth, alert_id)
+    actions.mute(alert, request.auth, body.minutes, body.reason, timezone.now())
+    return alert_for(request.auth, alert_id)
+
+
+@router.get("alert-rules", response=Page[RuleOut], summary="List rules")
+def list_rules(
+    request: ApiRequest, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> dict[str, Any]:
+    """Those of your teams."""
+    found = AlertRule.objects.filter(team__in=visible_teams(request.auth))
+    return page(found.select_related("team", "job"), list, limit, cursor, "id")
+
+
+@router.post("alert-rules", response={201: RuleOut}, summary="Add a rule")
+def add_rule(request: ApiRequest, body: RuleIn) -> Status[AlertRule]:
+    """Look at something from now on. Operator."""
+    team = team_for(request.auth, body.team)
+    job = job_for(request.auth, body.job) if body.job else None
+    if job is not None and job.team_id != team.pk:
+        raise not_found(what="job", name=f"{job.name} of team {team.name}")
+    rule = actions.add_rule(
+        team,
+        job,
+        request.auth,
+        measure=body.measure,
+        threshold=body.threshold,
+        for_seconds=body.for_seconds,
+        severity=body.severity,
+    )
+    return Status(201, rule)
+
+
+@router.delete("alert-rules/{rule_id}", response={204: None}, summary="Remove a rule")
+def remove_rule(request: ApiRequest, rule_id: int) -> Status[None]:
+    """Look no more; its alerts go with it. Operator."""
+    actions.remove_rule(alert_rule_for(request.auth, rule_id), request.auth)
+    return Status(204, None)

@@ -1,0 +1,91 @@
+"""Alerts, and the rules that look."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ninja import Field, Schema
+
+from controlplane.alerts.actions import MOST_SECONDS
+from controlplane.alerts.models import Alert, AlertRule
+
+
+class RuleIn(Schema):
+    """A rule: from which value on, and for how long, something is worth an alert."""
+
+    team: str = Field(max_length=64)
+    job: str = Field("", max_length=64, description="none: every job of the team")
+    measure: AlertRule.Measure
+    threshold: float = Field(ge=0)
+    for_seconds: int = Field(0, ge=0, le=MOST_SECONDS)
+    severity: AlertRule.Severity = AlertRule.Severity.WARN
+
+
+class RuleOut(Schema):
+    """A rule that is watched."""
+
+    id: int
+    team: str
+    job: str | None
+    measure: str
+    threshold: float
+    for_seconds: int
+    severity: str
+    enabled: bool
+
+    @staticmethod
+    def resolve_team(rule: AlertRule) -> str:
+        """Its name."""
+        return rule.team.name
+
+    @staticmethod
+    def resolve_job(rule: AlertRule) -> str | None:
+        """Its name."""
+        return rule.job.name if rule.job else None
+
+
+class AlertOut(Schema):
+    """Something that a rule found."""
+
+    id: int
+    rule: int = Field(alias="rule_id")
+    measure: str
+    severity: str
+    job: str
+    state: str = Field(description="pending, firing or resolved")
+    since: datetime
+    fired_at: datetime | None
+    resolved_at: datetime | None
+    value: float | None = Field(description="null: not known just now")
+    seen_at: datetime
+    acknowledged_by: str | None
+    acknowledged_at: datetime | None
+    muted_until: datetime | None
+    mute_reason: str
+
+    @staticmethod
+    def resolve_job(alert: Alert) -> str:
+        """Its name."""
+        return alert.job.name
+
+    @staticmethod
+    def resolve_measure(alert: Alert) -> str:
+        """What its rule looks at."""
+        return alert.rule.measure
+
+    @staticmethod
+    def resolve_severity(alert: Alert) -> str:
+        """How much it matters."""
+        return alert.rule.severity
+
+    @staticmethod
+    def resolve_acknowledged_by(alert: Alert) -> str | None:
+        """Their name."""
+        return alert.acknowledged_by.get_username() if alert.acknowledged_by else None
+
+
+class MuteIn(Schema):
+    """For how long, and why."""
+
+    minutes: int = Field(ge=1, le=43_200)
+    reason: str = Field(min_length=1, max_length=300)
