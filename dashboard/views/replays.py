@@ -86,6 +86,8 @@ def _start(request: UserRequest) -> HttpResponse:
         request.user,
         parallelism=asked["parallelism"],
         idempotency_key=asked["idempotency_key"],
+        until=asked["until"],
+        discards=asked["discards"],
     )
     return started(request, operation, reverse("dashboard:replay", args=[replay.pk]), move=True)
 

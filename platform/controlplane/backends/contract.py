@@ -21,6 +21,8 @@ SETTING_CHECKPOINT_INTERVAL = "execution.checkpointing.interval"
 SETTING_RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
 RETAIN = "RETAIN_ON_CANCELLATION"
 """Checkpoints outlive a cancelled job, so that it can be started from them."""
+SETTING_DISCARD = "headwater.sinks.discard"
+SETTING_UNTIL = "headwater.event-time.until"
 SETTING_SHADOW = "headwater.sinks.shadow"
 """Every sink writes beside its target, under this name, instead of to it."""
 

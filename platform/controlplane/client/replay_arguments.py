@@ -28,6 +28,9 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         act.add_argument("savepoint", type=count, help="id of the savepoint")
         act.add_argument("version", type=count, help="number of the version")
         act.add_argument("-p", "--parallelism", type=count, default=1, metavar="N")
+    start = acts.choices["start"]
+    start.add_argument("--until", metavar="TIME", help="end there: 2013-06-01T00:00:00Z")
+    start.add_argument("--dry-run", action="store_true", help="sinks write nothing")
     for name, what in ONE.items():
         acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
     acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")

@@ -44,6 +44,8 @@ def start(control: Control, options: Options) -> None:
         "savepoint": options.savepoint,
         "version": options.version,
         "parallelism": options.parallelism,
+        "until": options.until,
+        "dry_run": options.dry_run,
     }
     found = control.post(f"jobs/{options.job}/replays", body)
     print(f"replay {found['replay']['id']} is {found['replay']['name']}", file=sys.stderr)

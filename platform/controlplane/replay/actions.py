@@ -41,19 +41,26 @@ def start_replay(
     actor: User,
     parallelism: int,
     idempotency_key: str = "",
+    *,
+    until: datetime | None = None,
+    discards: bool = False,
 ) -> tuple[Replay, Operation]:
-    """Replay `version` from `savepoint` beside the live job. Operator."""
+    """Replay `version` from `savepoint` beside the live job. Operator.
+
+    `until`: the event time at which it ends; `discards`: whether its sinks write nothing.
+    """
     job = savepoint.job
     require(actor, job, Role.OPERATOR)
     check_fit(savepoint, version)
     subtasks = checked_parallelism(parallelism)
+    _check_until(savepoint, until)
     with transaction.atomic():
         if earlier := _earlier(job, idempotency_key):
             return earlier
         if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
-        replay = _create(job, actor, savepoint, version, subtasks)
+        replay = _create(actor, savepoint, version, subtasks, until, discards=discards)
         params = {"replay": replay.pk, "version": version.pk, "savepoint": savepoint.pk}
         operation = start_operation("start_replay", job, actor, params, idempotency_key)
     return replay, operation
@@ -149,11 +156,13 @@ def record_sample(
 ) -> Progress:
     """Keep where replay and live job stood, and work out how it is doing. For the collector."""
     fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
+    if fresh.until is not None and live_event_time is not None:
+        live_event_time = min(live_event_time, fresh.until)  # that is how far it will go
     sample = Sample(epoch_ms(wall), epoch_ms(event_time), epoch_ms(live_event_time), pending_rows)
     samples = [*map(_sample, fresh.samples), sample][-progress.SAMPLES_KEPT :]
     found = progress.assess(samples)
     _keep(fresh, samples, found, wall, event_time, live_event_time)
-    if found.caught_up:
+    if found.caught_up and fresh.until is None:
         lifecycle.caught_up(fresh, wall)
     _tell(fresh, sample, found, rate)
     return found
@@ -167,9 +176,27 @@ def _earlier(job: Job, idempotency_key: str) -> tuple[Replay, Operation] | None:
     return (Replay.objects.get(pk=same.params["replay"]), same) if same else None
 
 
+def _check_until(savepoint: Savepoint, until: datetime | None) -> None:
+    """Refuse an end that lies before the beginning."""
+    begin = savepoint.event_time
+    if until is not None and begin is not None and until <= begin:
+        msg = (
+            f"a replay from savepoint {savepoint.pk} cannot end at {until:%Y-%m-%d %H:%M} UTC: "
+            f"the savepoint is at {begin:%Y-%m-%d %H:%M}; give a later time"
+        )
+        raise invalid(msg, "until")
+
+
 def _create(
-    job: Job, actor: User, savepoint: Savepoint, version: JobVersion, parallelism: int
+    actor: User,
+    savepoint: Savepoint,
+    version: JobVersion,
+    parallelism: int,
+    until: datetime | None,
+    *,
+    discards: bool,
 ) -> Replay:
+    job = savepoint.job
     newest = Replay.objects.aggregate(newest=Max("number"))["newest"] or 0
     replay = Replay.objects.create(
         number=newest + 1,
@@ -177,11 +204,19 @@ def _create(
         savepoint=savepoint,
         version=version,
         parallelism=parallelism,
+        until=until,
+        discards=discards,
         status=Replay.Status.STARTING,
         event_time_start=savepoint.event_time,
         created_by=actor,
     )
-    after = {"savepoint": savepoint.pk, "version": version.number, "parallelism": parallelism}
+    after = {
+        "savepoint": savepoint.pk,
+        "version": version.number,
+        "parallelism": parallelism,
+        "until": until and until.isoformat(),
+        "discards": discards,
+    }
     record(actor, "replay.create", str(replay), job=job, after=after)
     return replay
 
@@ -201,11 +236,24 @@ def _keep(
         replay.history = progress.thin([*replay.history, point])
     replay.event_time_now = event_time or replay.event_time_now
     replay.live_event_time = live_event_time or replay.live_event_time
-    replay.speed, replay.note = found.speed, found.note[:500]
+    replay.speed, replay.note = found.speed, _why(replay, last, found.note)[:500]
     replay.eta_low = _later(wall, found.eta_low_s)
     replay.eta_high = _later(wall, found.eta_high_s)
     fields = ("samples", "history", "event_time_now", "live_event_time", "speed", "note")
     replay.save(update_fields=[*fields, "eta_low", "eta_high"])
+
+
+def _why(replay: Replay, sample: Sample, note: str) -> str:
+    """Why it does not catch up, as far as that is known here."""
+    if replay.paused:
+        return "paused: nothing is read until somebody lets it go on"
+    if not note:
+        return ""
+    if sample.pending_rows == 0:
+        return f"{note}; its sources have nothing left to read"
+    if replay.read_limit is not None:
+        return f"{note}; its sources may read {replay.read_limit:,.15g} rows a second"
+    return note
 
 
 def _is_drawn(replay: Replay, wall: datetime) -> bool:

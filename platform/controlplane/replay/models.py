@@ -53,6 +53,10 @@ class Replay(models.Model):
     """What holds it up, in one sentence: "not catching up: …"."""
     caught_up_at = models.DateTimeField(null=True, blank=True)
     failure = models.TextField(blank=True)
+    until = models.DateTimeField(null=True, blank=True)
+    """Event time at which it ends by itself; null: it goes on beside the live job."""
+    discards = models.BooleanField(default=False)
+    """Whether its sinks write nothing: a dry run."""
     read_limit = models.FloatField(null=True, blank=True)
     """Rows per second that its sources may read; null: as fast as they can."""
     paused = models.BooleanField(default=False)

@@ -46,12 +46,17 @@ def test_from_the_plan_to_a_replay(headwater, running, alice, drive):
     savepoint = str(Savepoint.objects.get().pk)
     code, out, err = headwater("replay", "plan", "flights", savepoint, "1")
     assert (code, "daily" in out, "restored" in out) == (0, True, True), err
+    dry = ("--until", "2013-06-01T00:00:00Z", "--dry-run")
+    assert headwater("replay", "start", "flights", savepoint, "1", *dry, "--no-wait")[0] == 0
+    bounded = Replay.objects.get()
+    assert (bounded.until.month, bounded.discards) == (6, True)
+    assert headwater("replay", "abandon", str(bounded.pk))[0] == 0
     code, out, err = headwater("replay", "start", "flights", savepoint, "1")
-    assert (code, "is r-1" in err, "replays from savepoint" in out) == (0, True, True), err
-    Replay.objects.update(status=Replay.Status.CAUGHT_UP)
-    code, _, err = headwater("replay", "watch", str(Replay.objects.get().pk))
+    assert (code, "is r-2" in err, "replays from savepoint" in out) == (0, True, True), err
+    Replay.objects.filter(number=2).update(status=Replay.Status.CAUGHT_UP)
+    code, _, err = headwater("replay", "watch", str(Replay.objects.get(number=2).pk))
     assert code == 0
-    assert "r-1 caught up [" in err
+    assert "r-2 caught up [" in err
 
 
 def test_a_plan_that_does_not_fit_is_refused(headwater, running, engine):

@@ -143,6 +143,20 @@ def test_the_output_is_that_of_the_version_that_counts(flights, alice, output):
     told = {tuple(one.fields): one.rows for one in Difference.objects.all()}
     assert told == {tuple(fields.split(",")): rows for fields, rows in by_fields.iter_rows()}
 
+    # A bounded one ends by itself, with every window up to its end.
+    july = datetime(2013, 7, 1, tzinfo=UTC)
+    bounded, starting = start_replay(savepoint, version, alice, 1, until=july)
+    succeed(starting)
+    bounded.refresh_from_db()
+    engine = client_for(flights.cluster)
+    wait(lambda: engine.job(bounded.run.engine_job_id).state == "FINISHED", "it ends by itself")
+    between = (pl.col("window_end") > cut_of(Path(savepoint.location)).watermark) & (
+        pl.col("window_end") <= july
+    )
+    expected = corrected.filter(between)
+    found = read_output(output.with_name("output@r-2")).cast(dict(expected.schema))
+    assert_frame_equal(found.select(expected.columns), expected, check_exact=True)
+
     # Promoted: each window once, from the version that counts.
     for difference in Difference.objects.all():
         accept_difference(difference, alice)
@@ -158,7 +172,8 @@ def test_the_output_is_that_of_the_version_that_counts(flights, alice, output):
     succeed(rollback_replay(replay, alice))
     assert_written(output, old)
     assert flights.runs.filter(purpose=Run.Purpose.LIVE).first().version.number == 1
-    assert Replay.objects.get().status == Replay.Status.ROLLED_BACK
+    replay.refresh_from_db()
+    assert replay.status == Replay.Status.ROLLED_BACK
     succeed(actions.cancel(flights, alice))
 
 

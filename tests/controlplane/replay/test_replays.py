@@ -15,7 +15,12 @@ from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.operations import runner
 from controlplane.operations.models import Operation
-from controlplane.replay.actions import abandon_replay, record_sample, start_replay
+from controlplane.replay.actions import (
+    abandon_replay,
+    promote_replay,
+    record_sample,
+    start_replay,
+)
 from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
 from controlplane.snapshots.actions import request_savepoint
@@ -218,3 +223,54 @@ def test_viewers_and_strangers_start_and_end_no_replay(replay, savepoint, versio
             start_replay(savepoint, version_2, person, 1)
         with pytest.raises(Refused, match="needs the operator role"):
             abandon_replay(replay, person)
+
+
+def test_a_bounded_dry_run_says_so_to_the_engine_and_cannot_be_promoted(
+    savepoint, version_2, alice, drive, engine
+):
+    until = savepoint.event_time + timedelta(days=30)
+    replay, operation = start_replay(savepoint, version_2, alice, 1, until=until, discards=True)
+    drive(operation)
+    replay.refresh_from_db()
+    settings = engine.jobs[replay.run.engine_job_id].request.settings
+    assert settings["headwater.event-time.until"] == until.isoformat()
+    assert settings["headwater.sinks.discard"] == "true"
+    with pytest.raises(Refused, match="it ends by itself"):
+        promote_replay(replay, alice)
+
+
+def test_a_bounded_replay_does_not_catch_up_but_ends(savepoint, version_2, alice, drive, engine):
+    until = savepoint.event_time + timedelta(days=30)
+    replay, operation = start_replay(savepoint, version_2, alice, 1, until=until)
+    drive(operation)
+    for second in range(5):
+        wall = replay.created_at + timedelta(seconds=second)
+        record_sample(replay, wall, until, until + timedelta(days=90), 0)
+    replay.refresh_from_db()
+    assert (replay.status, replay.live_event_time) == (Replay.Status.REPLAYING, until)
+    runs.observe(replay.run, RunState.FINISHED, replay.created_at)
+    replay.refresh_from_db()
+    assert replay.status == Replay.Status.FINISHED
+
+
+def test_an_end_before_the_savepoint_is_refused(savepoint, version_2, alice):
+    with pytest.raises(Refused, match=r"cannot end at 2013-03-01 00:00 UTC: .* give a later time"):
+        start_replay(savepoint, version_2, alice, 1, until=savepoint.event_time)
+
+
+@pytest.mark.parametrize(
+    ("changed", "pending", "why"),
+    [
+        ({"paused": True}, None, "paused: nothing is read until somebody lets it go on"),
+        ({"read_limit": 5.0}, 100, "its sources may read 5 rows a second"),
+        ({}, 0, "its sources have nothing left to read"),
+    ],
+)
+def test_why_it_does_not_catch_up_is_named(replay, changed, pending, why):
+    Replay.objects.update(**changed)
+    begin = replay.event_time_start
+    for second in range(2):
+        live = begin + timedelta(days=100 + second)
+        record_sample(replay, replay.created_at + timedelta(seconds=second), begin, live, pending)
+    replay.refresh_from_db()
+    assert why in replay.note

@@ -67,6 +67,8 @@ def start(
         version_for(job, body.version),
         user,
         parallelism=body.parallelism,
+        until=body.until,
+        discards=body.dry_run,
         idempotency_key=key_of(user, idempotency_key),
     )
     return Status(202, {"replay": replay, "operation": operation})

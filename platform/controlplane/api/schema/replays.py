@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from ninja import Field, Schema
+from pydantic import AwareDatetime
 
 from controlplane.api.schema.operations import OperationOut
 from controlplane.moments import epoch_ms
@@ -29,6 +30,8 @@ class ReplayOut(Schema):
     event_time_now: datetime | None
     live_event_time: datetime | None
     speed: float | None = Field(description="event seconds per second")
+    until: datetime | None
+    discards: bool
     read_limit: float | None = Field(description="rows per second; null: none")
     paused: bool
     percent: float | None = Field(description="of the way from the savepoint to the live job")
@@ -74,6 +77,8 @@ class ReplayIn(Schema):
     savepoint: int = Field(ge=1, description="id")
     version: int = Field(ge=1, description="number")
     parallelism: int = Field(1, ge=1, le=128)
+    until: AwareDatetime | None = Field(None, description="event time at which it ends")
+    dry_run: bool = Field(False, description="its sinks write nothing")
 
 
 class ReplayStarted(Schema):

@@ -216,6 +216,10 @@ class PromoteReplay(Kind):
         """Only a replay that has caught up, beside a live run of another version."""
         replay = job.replays.get(pk=params["replay"])
         checks.require_live_run(job, "take the place of")
+        if replay.until is not None or replay.discards:
+            kind = "ends by itself" if replay.until is not None else "writes nothing"
+            msg = f"{replay} cannot be promoted: it {kind}; start another replay"
+            raise conflict(msg)
         if replay.status != Replay.Status.CAUGHT_UP:
             msg = (
                 f"{replay} cannot be promoted: it is {replay.get_status_display().lower()}; "

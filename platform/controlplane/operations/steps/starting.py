@@ -6,8 +6,10 @@ from typing import Any
 
 from controlplane.backends.contract import (
     RETAIN,
+    SETTING_DISCARD,
     SETTING_RETENTION,
     SETTING_SHADOW,
+    SETTING_UNTIL,
     EngineJob,
     Start,
 )
@@ -72,9 +74,15 @@ def run_name(run: Run) -> str:
 
 
 def _sinks(run: Run) -> dict[str, str]:
-    if run.purpose == Run.Purpose.REPLAY:
-        return {SETTING_SHADOW: Replay.objects.get(run=run).name}
-    return {}
+    if run.purpose != Run.Purpose.REPLAY:
+        return {}
+    replay = Replay.objects.get(run=run)
+    sinks = {SETTING_SHADOW: replay.name}
+    if replay.discards:
+        sinks[SETTING_DISCARD] = "true"
+    if replay.until is not None:
+        sinks[SETTING_UNTIL] = replay.until.isoformat()
+    return sinks
 
 
 def _retention(run: Run) -> dict[str, str]:

@@ -64,6 +64,8 @@ def _target(plan: Mapping[str, Any], vertex: Mapping[str, Any], number: int) -> 
 
 
 def _why_not(kind: str, window: Mapping[str, str] | None) -> str:
+    if kind == "discard":
+        return "nothing is written: the replay is a dry run"
     if kind not in READABLE:
         return f"what a sink of kind {kind or 'unknown'} has written cannot be read back"
     if window is None or "window" not in window:
