@@ -193,6 +193,19 @@ def importing(job, old, alice):
     return lambda: import_savepoint(job, alice, old.location)
 
 
+def a_discard(job, alice, engine, drive):
+    up(job, drive, alice, engine)
+
+    def begin():
+        operation = request_savepoint(job, alice)
+        runner.advance(operation.pk, timezone.now)  # asked for, and not complete yet
+        cancel_operation(operation, alice)
+        drive(operation)
+        return Operation.objects.get(kind="discard")
+
+    return begin
+
+
 CASES = {
     "deploy": Case("deploy", deploy),
     "deploy cancelled": Case("deploy", deploy_cancelled, "cancelled", "cancelled by alice"),
@@ -220,6 +233,7 @@ CASES = {
         "promote_replay", a_promotion(comes_up=False), "failed", "no uid"
     ),
     "rollback_replay": Case("rollback_replay", an_undone_promotion),
+    "discard": Case("discard", a_discard),
     "verify": Case("verify", about_a_savepoint(verifying)),
     "dispose": Case("dispose", about_a_savepoint(deleting)),
     "import": Case("import", about_a_savepoint(importing)),

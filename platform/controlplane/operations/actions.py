@@ -18,6 +18,7 @@ from controlplane.audit.record import record
 from controlplane.operations import lifecycle
 from controlplane.operations.kinds import kind_of
 from controlplane.operations.models import Operation
+from controlplane.operations.start import start_operation
 from controlplane.operations.tasks import send_on_commit
 
 
@@ -37,6 +38,8 @@ def cancel_operation(
         target = f"{locked.kind} of {locked.job.name}"
         record(actor, "operation.cancel", target, job=locked.job, reason=reason)
         send_on_commit(locked.pk)
+        if later := kind_of(locked.kind).discarded_by:
+            start_operation(later, locked.job, actor, {"of": str(locked.pk)}, reason=reason)
     return locked
 
 

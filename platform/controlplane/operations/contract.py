@@ -130,6 +130,8 @@ class Kind:
     """Whether it ends an unfinished operation of its scope instead of being refused by it."""
     timeout_s: float = 3_600.0
     """When all of it is given up; each step has a limit of its own besides."""
+    discarded_by = ""
+    """The kind that clears away, later, what a cancelled operation of this one leaves."""
     settled: frozenset[str] = frozenset()
     """Steps in which it cannot be cancelled: the engine was asked for what it cannot take back."""
 

@@ -64,6 +64,35 @@ def test_what_the_engine_cannot_take_back_is_not_cancelled(running, alice, engin
     assert drive(operation).state == Operation.State.SUCCEEDED
 
 
+def test_a_savepoint_that_is_being_written_ends_at_once_and_leaves_nothing(
+    running, alice, engine, drive, clock
+):
+    engine.looks_until_done = 5
+    operation = advance_to(request_savepoint(running, alice), "savepoint", clock)
+    began = clock.now
+    ended = drive(cancel_operation(operation, alice))
+    assert ended.state == Operation.State.CANCELLED
+    assert (clock.now - began).total_seconds() < 10
+
+    discarded = drive(Operation.objects.get(kind="discard"))
+    assert discarded.text == "cancelled savepoint of flights: nothing is left"
+    assert engine.savepoints == {}
+    assert "dispose" in engine.calls
+    assert Savepoint.objects.get().failure == "cancelled by alice"
+
+
+def test_a_savepoint_that_waits_for_tasks_leaves_nothing_to_discard(
+    running, alice, engine, drive, clock
+):
+    engine.keep_restarting(running.runs.get().engine_job_id, "disk is full")
+    operation = request_savepoint(running, alice)
+    runner.advance(operation.pk, clock)
+    drive(cancel_operation(operation, alice))
+
+    assert drive(Operation.objects.get(kind="discard")).state == Operation.State.SUCCEEDED
+    assert "dispose" not in engine.calls
+
+
 def test_an_upgrade_that_waits_for_the_new_version_goes_back_to_the_old_one(
     running, alice, engine, drive, clock
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from controlplane.operations.contract import Kind
 from controlplane.operations.kinds.cancel import Cancel
 from controlplane.operations.kinds.deploy import Deploy
+from controlplane.operations.kinds.discard import Discard
 from controlplane.operations.kinds.dispose import Dispose
 from controlplane.operations.kinds.import_savepoint import ImportSavepoint
 from controlplane.operations.kinds.promotions import PromoteReplay, RollBackReplay
@@ -32,6 +33,7 @@ _KINDS: dict[str, Kind] = {
         RollBackReplay(),
         Verify(),
         Dispose(),
+        Discard(),
         ImportSavepoint(),
     )
 }

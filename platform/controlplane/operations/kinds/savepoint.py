@@ -62,7 +62,7 @@ class TakeSavepoint(Kind):
     """Take a savepoint."""
 
     name = "savepoint"
-    settled = frozenset({"trigger", "savepoint", "manifest"})
+    discarded_by = "discard"
     steps = (
         READY,
         Step("trigger", "asks the engine for a savepoint", snapshotting.trigger),

@@ -40,7 +40,7 @@ def trigger(context: Context) -> Outcome:
         raise StepFailed(msg)
     if not job.is_up:
         return Wait(f"{waiting_text(job)}; a savepoint needs all of them")
-    context.engine.trigger_savepoint(run.engine_job_id, folder_of(context), _trigger_id(context))
+    context.engine.trigger_savepoint(run.engine_job_id, folder_of(context), trigger_id(context))
     return Done()
 
 
@@ -53,13 +53,13 @@ def trigger_stop(context: Context) -> Outcome:
     if not job.is_up:
         return Wait(f"{waiting_text(job)}; stopping with a savepoint needs all of them")
     drain = bool(context.result.get("drains"))
-    context.engine.stop(run.engine_job_id, folder_of(context), _trigger_id(context), drain=drain)
+    context.engine.stop(run.engine_job_id, folder_of(context), trigger_id(context), drain=drain)
     return Done()
 
 
 def _already_stopped(context: Context, state: str) -> Outcome:
     """It may have stopped for an earlier try, whose answer was lost."""
-    if _find(context):
+    if find(context):
         return Done()
     msg = f"{context.job.name} has ended ({state}): there is nothing to stop"
     raise StepFailed(msg)
@@ -69,7 +69,7 @@ def await_savepoint(context: Context) -> Outcome:
     """See the savepoint complete."""
     run = old_run_of(context.operation)
     try:
-        status = context.engine.savepoint_status(run.engine_job_id, _trigger_id(context))
+        status = context.engine.savepoint_status(run.engine_job_id, trigger_id(context))
     except UnknownTrigger:
         return _after_forgetting(context)
     if status.failure:
@@ -100,11 +100,11 @@ def may_still_stop(context: Context) -> bool:
     """Whether the job may end by itself yet: its savepoint is complete, or on its way."""
     run = old_run_of(context.operation)
     try:
-        if not context.engine.savepoint_status(run.engine_job_id, _trigger_id(context)).done:
+        if not context.engine.savepoint_status(run.engine_job_id, trigger_id(context)).done:
             return True
     except UnknownTrigger:
         pass
-    return bool(_find(context))
+    return bool(find(context))
 
 
 def _after_failure(context: Context, failure: str) -> Outcome:
@@ -118,7 +118,7 @@ def _after_failure(context: Context, failure: str) -> Outcome:
 
 def _after_forgetting(context: Context) -> Outcome:
     """The engine does not know our id (any more): look for the savepoint, or ask again."""
-    if found := _find(context):
+    if found := find(context):
         return Done({"location": found})
     ask = trigger_stop if context.result.get("stops") else trigger
     outcome = ask(context)
@@ -126,7 +126,7 @@ def _after_forgetting(context: Context) -> Outcome:
     return outcome if isinstance(outcome, Wait) else Wait(again, 1.0, retry=True)
 
 
-def _find(context: Context) -> str:
+def find(context: Context) -> str:
     """The savepoint in the operation's own folder, if there is one that is complete."""
     folder = folder_of(context)
     for location in _listed(context):
@@ -180,6 +180,6 @@ def fail_savepoint(context: Context, failure: StepFailed) -> None:
     savepoints.fail(savepoint_of(context.operation), str(failure), context.now)
 
 
-def _trigger_id(context: Context) -> str:
+def trigger_id(context: Context) -> str:
     """One for each try: under an id that has failed an engine only repeats the failure."""
     return context.derived_id(f"try {context.result.get('tries', 0)}")
