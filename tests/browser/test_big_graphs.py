@@ -76,7 +76,6 @@ def paint(page: Page, address: str) -> float:
 def fewest_long_tasks(page: Page, seeded: SeededServer) -> list[float]:
     """Durations of the long tasks while figures change, in the quietest of a few rounds."""
     expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live")
-    page.wait_for_load_state("networkidle")
     return min((long_tasks(page, seeded) for _ in range(TRIES)), key=len)
 
 

@@ -64,7 +64,8 @@ def settle(page: Page) -> None:
     if page.locator("#graph").count():
         expect(page.locator("#graph .nd").first).to_be_visible()
         expect(page.locator("#insp .dist svg")).to_be_visible()
-    page.wait_for_load_state("networkidle")
+        expect(page.locator("#charts canvas")).to_have_count(4)
+        expect(page.locator("#history path")).not_to_have_count(0)
     page.evaluate("document.fonts.ready")
 
 

@@ -63,7 +63,7 @@ def test_a_lens_chooses_what_the_nodes_show(lens: str, shown: str, page: Page):
 def test_a_tick_changes_figures_and_moves_nothing(page: Page, seeded: SeededServer):
     live(page, "/jobs/orders/")
     expect(page.locator("#insp .dist svg")).to_be_visible()
-    page.wait_for_load_state("networkidle")
+    expect(page.locator("#charts canvas")).to_have_count(4)
     rate = page.locator("#ops tr", has_text="payments").locator("td").nth(2)
     before, places = rate.inner_text(), page.evaluate(PLACES)
     page.evaluate(WATCH_SHIFTS)

@@ -13,13 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
 from controlplane.backends.tokens import Address, address_of
 from controlplane.moments import now_ms
-from engine.rest.answers.jobs import SubtaskSummary
+from engine.rest.answers.jobs import Backpressure, SubtaskSummary
 from engine.rest.client import ClientError, EngineClient, NotFound
 
 SHARED_S = 1.0
@@ -150,7 +149,7 @@ def _sizes(vertex: Vertex) -> Mapping[int, int]:
 
 def _row(
     one: SubtaskSummary,
-    load: Any,
+    load: Backpressure | None,
     mark: int | None,
     rates: dict[str, str],
     sizes: Mapping[int, int],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from django.contrib.auth.models import User
 from django.db.models import Q
@@ -70,7 +71,7 @@ def _operators(jobs: dict[int, Job], words: str) -> list[Jump]:
         for job, vertex, icon, name in _named(runs.only("job", "plan"), jobs)
         if words in name.lower()
     )
-    return [one for one, _ in zip(fitting, range(OF_A_KIND), strict=False)]
+    return list(islice(fitting, OF_A_KIND))
 
 
 def _named(runs: Iterable[Run], jobs: dict[int, Job]) -> Iterator[tuple[str, str, str, str]]:
