@@ -26,12 +26,14 @@ class SeededEngine(FakeService):
     def __init__(self) -> None:
         super().__init__()
         self.ops: dict[str, tuple[Op, ...]] = {}
+        self.ticks = 0
         self._add("1" * 32, "orders", seeded.ORDERS, seeded.ORDERS_EDGES)
         self._add("2" * 32, "wide", *seeded.wide())
         self._add("3" * 32, "many", seeded.MANY_OPS, seeded.MANY_EDGES)
 
     def tick(self, ticks: int) -> None:
         """Let the figures be those of that second."""
+        self.ticks = ticks
         for job_id, ops in self.ops.items():
             moved = seeded.vertices(ops, ticks)
             self.known[job_id] = replace(self.known[job_id], vertices=moved)
@@ -39,13 +41,14 @@ class SeededEngine(FakeService):
     async def progress(self, job_id: str) -> JobProgress:
         """Sources have read up to now; the watermark is as far behind as the slowest source."""
         behind = max(op.delay_ms for op in self.ops[job_id] if op.kind is seeded.SOURCE)
-        watermark = Micros(int((START_MS - behind) * 1_000))
+        newest_ms = START_MS + 1_000 * self.ticks
+        watermark = Micros(int((newest_ms - behind) * 1_000))
         source = SourceProgress(
             uid="all",
             name="all",
             vertex_id=self.ops[job_id][0].id,
             watermark=watermark,
-            newest=Micros(START_MS * 1_000),
+            newest=Micros(newest_ms * 1_000),
             pending_rows=4_100_000,
         )
         return JobProgress(START_MS, watermark, (source,))
