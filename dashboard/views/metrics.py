@@ -12,16 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
-from controlplane.jobs.metric_page import (
-    DEFAULT,
-    MINUTES,
-    Chosen,
-    Figure,
-    chosen_of,
-    figures,
-    metric_page,
-    series_json,
-)
+from controlplane.jobs.metric_choice import DEFAULT, MINUTES, Chosen, chosen_of
+from controlplane.jobs.metric_page import Figure, figures, metric_page, series_json
 from controlplane.jobs.queries import current_runs, job_frame
 from dashboard.exports import download
 from dashboard.views.requests import UserRequest, chosen, words_of

@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from controlplane.backends import asked
 from controlplane.backends.metrics import fact_of
-from controlplane.jobs.metric_page import CHOSEN, Chosen, chosen_of
+from controlplane.jobs.metric_choice import CHOSEN, Chosen, chosen_of
 from controlplane.jobs.models import Run
 from controlplane.metrics.line_protocol import Point, tags_of
 from controlplane.metrics.store import ENGINE

@@ -1,7 +1,6 @@
 """Metrics of a job that somebody chose: kept ones as series, the engine's own ones as they are now.
 
-    ?m=job|kept.in|  &m=<vertex>|busyTimeMsPerSecond|2
-         └ where     └ what                          └ subtask; empty: over all
+    Chosen, of `metric_choice` ─▶ Figure: points of the series store, or what the engine says now
 
 Units    rates are rows per second, lengths of time ms, shares percent, points in time epoch ms.
 Cost     at most CHOSEN figures: a read of the series store each, or one request per vertex.
@@ -16,66 +15,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from controlplane.backends.metrics import Fact, Spread, fact_of, metric_names, metric_values
+from controlplane.jobs.metric_choice import (
+    JOB,
+    KEPT_MARK,
+    KEPT_OF_JOB,
+    KEPT_OF_VERTEX,
+    Chosen,
+)
 from controlplane.jobs.models import Job, Run
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.metrics.contract import Aggregate, step_for
 from controlplane.metrics.store import ENGINE, series_store
 from controlplane.moments import now_ms
 
-JOB = "job"
-CHOSEN = 12
 POINTS = 300
-MINUTES = {"5": "5 min", "60": "1 h", "360": "6 h", "1440": "24 h", "10080": "7 days"}
-_KEPT_MARK = "kept."
-
-KEPT_OF_JOB: Mapping[str, tuple[str, str]] = {
-    "in": ("Rows read", "rate"),
-    "out": ("Rows written", "rate"),
-    "delay_ms": ("Watermark delay", "dur"),
-    "pending": ("Rows that wait to be read", "count"),
-    "busy": ("Busy, busiest subtask", "percent"),
-    "bp": ("Backpressured, worst subtask", "percent"),
-    "speed": ("Event time against real time", "times"),
-}
-KEPT_OF_VERTEX: Mapping[str, tuple[str, str]] = {
-    "in": ("Rows in, all subtasks", "rate"),
-    "out": ("Rows out, all subtasks", "rate"),
-    "busy": ("Busy, busiest subtask", "percent"),
-    "bp": ("Backpressured, worst subtask", "percent"),
-    "idle": ("Idle, least idle subtask", "percent"),
-}
-DEFAULT = ("job|kept.in|", "job|kept.out|", "job|kept.delay_ms|", "job|kept.busy|")
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """One figure that is to be shown."""
-
-    where: str
-    """`job`, or the id of a vertex."""
-    name: str
-    subtask: str
-    """Its index; empty: over all subtasks."""
-
-    @property
-    def text(self) -> str:
-        """As the address has it."""
-        return f"{self.where}|{self.name}|{self.subtask}"
-
-    @property
-    def vertex_id(self) -> str | None:
-        """None: the job itself."""
-        return None if self.where == JOB else self.where
-
-    @property
-    def kept(self) -> str:
-        """Field of the series store; empty: the engine is asked."""
-        return self.name.removeprefix(_KEPT_MARK) if self.name.startswith(_KEPT_MARK) else ""
-
-    @property
-    def asked_as(self) -> str:
-        """What the engine calls it."""
-        return f"{self.subtask}.{self.name}" if self.subtask else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +78,6 @@ class MetricPage:
         return [one.key for one in self.figures]
 
 
-def chosen_of(texts: Sequence[str]) -> list[Chosen]:
-    """What the address names, each once; what cannot be read is left out."""
-    parts = [text.replace("\0", "")[:300].split("|") for text in texts]
-    found = [Chosen(*part) for part in parts if len(part) == 3 and part[0] and part[1]]
-    fit = [one for one in found if not one.subtask or one.subtask.isdecimal()]
-    return list(dict.fromkeys(fit))[:CHOSEN]
-
-
 def metric_page(
     job: Job, run: Run | None, chosen: Sequence[Chosen], where: str, minutes: str
 ) -> MetricPage:
@@ -146,7 +91,7 @@ def metric_page(
         minutes=minutes,
         places=places,
         where=where,
-        kept=tuple(Option(f"{_KEPT_MARK}{name}", label, "") for name, (label, _) in kept.items()),
+        kept=tuple(Option(f"{KEPT_MARK}{name}", label, "") for name, (label, _) in kept.items()),
         live=live,
         reason=reason,
         subtasks=next((node.par for node in plan.nodes if node.id == where), 0),
