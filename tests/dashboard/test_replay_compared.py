@@ -90,6 +90,21 @@ def test_dangerous_actions_need_the_name_and_say_what_hinders_them(as_, alice, r
     assert refused.status_code == 409
 
 
+@pytest.mark.parametrize(
+    ("changed", "phrase"),
+    [
+        ({"paused": True}, "paused"),
+        ({"read_limit": 500.0}, "at most 500 rows a second"),
+        ({"until": MARCH}, "never: it ends by itself"),
+        ({"status": "cutting_over"}, "under way"),
+        ({"status": "promoted", "promoted_at": MARCH}, "version 1 is live"),
+    ],
+)
+def test_its_phases_say_how_it_goes_on(as_, alice, replay, changed, phrase):
+    Replay.objects.update(**changed)
+    assert phrase in page(as_, alice, replay)
+
+
 def test_a_limit_that_is_none_is_told(as_, alice, replay):
     limit = reverse("dashboard:limit_replay", args=[replay.pk])
     refused = as_(alice).post(limit, {"rows_per_second": "fast"})

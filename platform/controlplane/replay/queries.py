@@ -16,7 +16,15 @@ from controlplane.moments import epoch_ms
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Savepoint
 
-RESTORED = (Replay.Status.REPLAYING, Replay.Status.CAUGHT_UP, Replay.Status.FINISHED)
+RESTORED = (
+    Replay.Status.REPLAYING,
+    Replay.Status.CAUGHT_UP,
+    Replay.Status.CUTTING_OVER,
+    Replay.Status.PROMOTED,
+    Replay.Status.ROLLING_BACK,
+    Replay.Status.ROLLED_BACK,
+    Replay.Status.FINISHED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +58,48 @@ class ReplayPage:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Restore, replay, caught up: which are done and which is under way."""
+        """Restore, replay, caught up, cut over: which are done and which is under way."""
         replay, failed = self.replay, self.status == Replay.Status.FAILED
         restored = self.status in RESTORED or bool(self.points)
         caught = replay.caught_up_at is not None
+        over = caught or self.status == Replay.Status.FINISHED
         ended = self.status == Replay.Status.ABANDONED
         now = "failed" if failed else "done" if ended else "now"
         return (
             Phase("Restore", "done" if restored else now, f"savepoint {replay.savepoint_id}"),
-            Phase("Replay", "done" if caught else now if restored else "todo", "at full speed"),
+            Phase("Replay", "done" if over else now if restored else "todo", _pace(replay)),
             Phase("Caught up", "done" if caught else "todo", "beside the live job"),
+            _cut_over(replay),
         )
+
+
+def _pace(replay: Replay) -> str:
+    """How fast it reads, and where it ends."""
+    if replay.paused:
+        return "paused"
+    limit = replay.read_limit
+    pace = "at full speed" if limit is None else f"at most {limit:,.15g} rows a second"
+    end = "" if replay.until is None else f", up to {replay.until:%d %b %Y %H:%M} UTC"
+    return pace + end
+
+
+def _cut_over(replay: Replay) -> Phase:
+    """Whether its version has taken the place of the live one."""
+    match replay.status:
+        case Replay.Status.CUTTING_OVER:
+            return Phase("Cut over", "now", "under way")
+        case Replay.Status.PROMOTED:
+            return Phase("Cut over", "done", f"version {replay.version.number} is live")
+        case Replay.Status.ROLLING_BACK:
+            return Phase("Cut over", "now", "rolling back")
+        case Replay.Status.ROLLED_BACK:
+            return Phase("Cut over", "done", "rolled back")
+        case _ if replay.until is not None:
+            return Phase("Cut over", "todo", "never: it ends by itself")
+        case _ if replay.discards:
+            return Phase("Cut over", "todo", "never: a dry run")
+        case _:
+            return Phase("Cut over", "todo", "when you say so")
 
 
 def replay_page(replay: Replay) -> ReplayPage:
