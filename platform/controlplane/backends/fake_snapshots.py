@@ -207,7 +207,8 @@ class FakeSnapshots:
             msg = f"folder {location} is not a snapshot: it has no _metadata; choose another"
             raise EngineRefused(msg)
         if location in self.checkpoints.values():
-            return SavepointSummary(location, "", None, None, None, {})
+            number = int(location.rpartition("-")[2])
+            return SavepointSummary(location, "", number, None, None, {})
         if location not in self.savepoints:
             msg = f"snapshot is not there: no folder {location}; check the path"
             raise NoSnapshot(msg)

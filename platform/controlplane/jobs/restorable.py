@@ -52,12 +52,18 @@ def _newest_beside(path: str, engine: EngineBackend) -> str:
         return path
     newest = path
     for later in range(int(number) + 1, int(number) + MOST_UNSEEN):
-        try:
-            engine.savepoint(f"{folder}-{later}")
-        except EngineRefused:
+        if not _is_seen(engine, f"{folder}-{later}"):
             break
         newest = f"{folder}-{later}"
     return newest
+
+
+def _is_seen(engine: EngineBackend, path: str) -> bool:
+    """Whether the engine has read it; a Flink cluster reads none, and denies none."""
+    try:
+        return engine.savepoint(path).checkpoint_id is not None
+    except EngineRefused:
+        return False
 
 
 def _without_checkpoint(run: Run, engine: EngineBackend) -> Found:

@@ -82,7 +82,7 @@ def _lines(found: QuerySet[Operation], limit: int = 20) -> tuple[OperationLine, 
             state=one.state,
             text=one.text,
             error=one.error,
-            actor=one.actor.get_username() if one.actor else "schedule",
+            actor=one.actor.get_username() if one.actor else "the platform",
             created_ms=epoch_ms(one.created_at),
             may_cancel=is_cancellable(one),
         )

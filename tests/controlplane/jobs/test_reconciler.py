@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from controlplane.access.errors import Refused
+from controlplane.backends.contract import SavepointSummary
 from controlplane.backends.errors import EngineAway, EngineRefused
 from controlplane.jobs import actions, keeping
 from controlplane.jobs.models import Job, RunState, Upkeep
@@ -78,6 +79,17 @@ def test_checkpoints_that_the_collector_did_not_see_are_found_beside_the_last(
     reconciled(running, drive)
 
     assert running.runs.first().restored_path.endswith("/chk-9")
+
+
+def test_an_engine_that_reads_no_snapshots_is_not_taken_to_have_seen_any(running, engine, drive):
+    run = running.runs.first()
+    first = seen(run, 7, engine).external_path
+    beside = f"{first[:-1]}8"  # a Flink cluster knows nothing of it, and does not deny it
+    engine.savepoints[beside] = SavepointSummary(beside, "", None, None, None, {})
+    lose(running, engine)
+    reconciled(running, drive)
+
+    assert running.runs.first().restored_path == first
 
 
 def test_a_run_without_a_checkpoint_goes_on_from_what_it_was_started_from(

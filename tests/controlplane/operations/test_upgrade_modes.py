@@ -90,6 +90,14 @@ def test_what_cannot_be_compared_is_said(running, alice, version_2, drive, engin
     assert operation.result["fit"].startswith("not compared: ")
 
 
+def test_a_savepoint_of_another_job_is_not_there(running, alice, team, version_2):
+    other = actions.create_job("other", team, alice, "other.py", b"import engine\n")
+    foreign = Savepoint.objects.create(job=other, origin="manual", status="completed")
+    with pytest.raises(Refused, match=f"no savepoint {foreign.pk} of flights") as refused:
+        actions.upgrade(running, alice, version_2, savepoint=foreign)
+    assert refused.value.status == 404
+
+
 def test_last_state_goes_on_from_the_last_checkpoint_though_no_task_runs(
     running, alice, version_2, drive, engine
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from controlplane.access.errors import Refused, conflict
+from controlplane.access.errors import Refused, conflict, not_found
 from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.steps.rows import STATELESS
@@ -43,7 +43,9 @@ def require_usable(job: Job, key: int | None) -> Savepoint | None:
     """A complete savepoint of this very job, or none. Raises Refused."""
     if key is None:
         return None
-    savepoint = Savepoint.objects.get(pk=key, job=job)
+    savepoint = Savepoint.objects.filter(pk=key, job=job).first()
+    if savepoint is None:
+        raise not_found(what="savepoint", name=f"{key} of {job.name}")
     if savepoint.status != Savepoint.Status.COMPLETED:
         msg = (
             f"savepoint {savepoint.pk} of {job.name} cannot be used: "
