@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from controlplane.access.errors import Refused
 from controlplane.access.logins import redeem_login
-from controlplane.access.throttle import check_may_try, count_failure, forget_failures
+from controlplane.access.throttle import begin_login, end_login
 from controlplane.audit.record import record
 from dashboard.templatetags.hw import sentence
 
@@ -32,15 +32,11 @@ class LoginForm(AuthenticationForm):
         """Try to log in, and count it."""
         name, address = self._who()
         try:
-            check_may_try(name, address, timezone.now())
+            begin_login(name, address, timezone.now())
         except Refused as refused:
             raise ValidationError(sentence(refused.message), "throttled") from None
-        try:
-            cleaned = super().clean()
-        except ValidationError:
-            count_failure(name, address, timezone.now())
-            raise
-        forget_failures(name, address)
+        cleaned = super().clean()
+        end_login(name, address)
         return cleaned
 
     def _who(self) -> tuple[str, str]:

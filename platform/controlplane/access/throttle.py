@@ -22,31 +22,36 @@ PER_ADDRESS = 30
 """Of all names together: an office may share one address."""
 
 
-def check_may_try(name: str, address: str, now: datetime) -> None:
-    """Refuse (429) a login after too many that failed."""
-    limits = _limits(name, address)
-    found = LoginFailures.objects.filter(key__in=limits, since__gt=now - WINDOW)
-    for one in found.order_by("-since"):
-        if one.failures >= limits[one.key]:
-            minutes = ceil((one.since + WINDOW - now) / timedelta(minutes=1))
-            msg = (
-                f"too many logins failed: {one.failures} in the last quarter of an hour; "
-                f"wait {minutes} min, or ask for a one-time login"
-            )
-            raise Refused(429, "throttled", msg)
+def begin_login(name: str, address: str, now: datetime) -> None:
+    """Count a login as failed before it is tried. Raises Refused (429) after too many.
 
-
-def count_failure(name: str, address: str, now: datetime) -> None:
-    """Remember a login that failed; old ones are forgotten."""
+    Before, not after: many that are tried at the same time count at once, however long a password
+    takes to be checked.
+    """
     LoginFailures.objects.filter(since__lte=now - WINDOW).delete()
-    for key in _limits(name, address):
+    limits = _limits(name, address)
+    for one in LoginFailures.objects.filter(key__in=limits).order_by("-since"):
+        if one.failures >= limits[one.key]:
+            raise _too_many(one, now)
+    for key in limits:
         row, _ = LoginFailures.objects.get_or_create(key=key, defaults={"since": now})
         LoginFailures.objects.filter(pk=row.pk).update(failures=F("failures") + 1)
 
 
-def forget_failures(name: str, address: str) -> None:
-    """The person got in: what they mistyped before counts no more."""
+def end_login(name: str, address: str) -> None:
+    """The person got in: what they mistyped before counts no more, nor does this login."""
     LoginFailures.objects.filter(key=_key(name, address)).delete()
+    of_address = LoginFailures.objects.filter(key=_key("", address), failures__gt=0)
+    of_address.update(failures=F("failures") - 1)
+
+
+def _too_many(found: LoginFailures, now: datetime) -> Refused:
+    minutes = ceil((found.since + WINDOW - now) / timedelta(minutes=1))
+    msg = (
+        f"too many logins failed: {found.failures} in the last quarter of an hour; "
+        f"wait {minutes} min, or ask for a one-time login"
+    )
+    return Refused(429, "throttled", msg)
 
 
 def _limits(name: str, address: str) -> dict[str, int]:
