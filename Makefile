@@ -34,6 +34,9 @@ test-integration: setup ## tests with real processes
 bundle: ## rebuild the dashboard's bundle and compare it with what is committed
 	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null
 
+test-postgres: setup ## the control plane's tests on a Postgres and a Redis of their own
+	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser" tests/controlplane tests/dashboard
+
 test-browser: setup ## the story in real Chromium
 	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
 
@@ -85,4 +88,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres

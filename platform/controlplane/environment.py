@@ -3,7 +3,13 @@
 HEADWATER_HOME            folder of everything that is kept; default `.headwater` in the checkout
 HEADWATER_SECRET_KEY      else generated once into HOME/secret_key, readable by its owner only
 HEADWATER_ALLOWED_HOSTS   comma-separated host names; default loopback
-HEADWATER_REDIS_URL       unix:///path/redis.sock or redis://host:port/0
+HEADWATER_DATABASE_URL    postgres://user:password@host/name?sslmode=require; none: SQLite in HOME
+HEADWATER_REDIS_URL       unix:///path/redis.sock, redis://:password@host:6379/0, rediss:// for TLS
+HEADWATER_EMAIL_URL       mail server: smtp://user:password@host:587, smtps:// for TLS at once
+HEADWATER_EMAIL_FROM      whom its mails are from
+HEADWATER_PROXY           1 when a proxy in front sets X-Forwarded-Host
+HEADWATER_WEBHOOKS_PRIVATE
+                          1 lets webhooks of alerts go to private networks, and by plain http
 HEADWATER_ENGINE_URL      REST address of the embedded cluster
 HEADWATER_ENGINE_TOKEN    what that asks for, if it does; or HEADWATER_ENGINE_TOKEN_FILE
 HEADWATER_OUTPUT_FOLDERS  comma-separated folders whose files the outputs pages may read; default
@@ -27,6 +33,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 
 def home(checkout: Path) -> Path:
@@ -76,5 +83,36 @@ def _create_once(path: Path, text: str) -> None:
 
 
 def celery_url(redis_url: str) -> str:
-    """The same server as Celery writes it."""
+    """The same server as Celery writes it; of TLS it wants to be told what is checked.
+
+    >>> celery_url("rediss://:secret@redis:6380/0")
+    'rediss://:secret@redis:6380/0?ssl_cert_reqs=required'
+    """
+    if redis_url.startswith("rediss://") and "ssl_cert_reqs" not in redis_url:
+        return f"{redis_url}{'&' if '?' in redis_url else '?'}ssl_cert_reqs=required"
     return redis_url.replace("unix://", "redis+socket://", 1)
+
+
+def mail(url: str) -> dict[str, object]:
+    """Django's settings of the mail server that an address names; none without one.
+
+    >>> mail("smtp://ops:s%3Acret@mail.example.org:587")["EMAIL_HOST_PASSWORD"]
+    's:cret'
+    """
+    if not url:
+        return {}
+    split = urlsplit(url)
+    if split.scheme not in {"smtp", "smtps"} or not split.hostname:
+        msg = f"HEADWATER_EMAIL_URL must be like smtp://host:587: got the scheme {split.scheme!r}"
+        raise ValueError(msg)
+    at_once = split.scheme == "smtps"
+    return {
+        "EMAIL_HOST": split.hostname,
+        "EMAIL_PORT": split.port or (465 if at_once else 587),
+        "EMAIL_HOST_USER": unquote(split.username or ""),
+        "EMAIL_HOST_PASSWORD": unquote(split.password or ""),
+        "EMAIL_USE_SSL": at_once,
+        # A password never goes over an open line.
+        "EMAIL_USE_TLS": not at_once and bool(split.username),
+        "EMAIL_TIMEOUT": 10,
+    }

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from controlplane import environment
+from controlplane.database import database
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 HEADWATER_HOME = environment.home(BASE_DIR)
@@ -18,8 +19,8 @@ HEADWATER_OUTPUT_FOLDERS = environment.words(
     "HEADWATER_OUTPUT_FOLDERS", [str(HEADWATER_HOME / "output")]
 )
 HEADWATER_ENGINE_URL = os.environ.get("HEADWATER_ENGINE_URL", "http://127.0.0.1:8081")
-HEADWATER_REDIS_URL = os.environ.get(
-    "HEADWATER_REDIS_URL", f"unix://{HEADWATER_HOME / 'run' / 'redis.sock'}"
+HEADWATER_REDIS_URL = (
+    environment.secret("HEADWATER_REDIS_URL") or f"unix://{HEADWATER_HOME / 'run' / 'redis.sock'}"
 )
 
 HEADWATER_DEMO_SPEED = int(os.environ.get("HEADWATER_DEMO_SPEED", "86400"))
@@ -88,19 +89,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": HEADWATER_HOME / "controlplane.sqlite3",
-        "OPTIONS": {
-            "timeout": 20,
-            # A transaction that reads and then writes takes its lock at once: waiting works,
-            # upgrading a read lock while another writes does not.
-            "transaction_mode": "IMMEDIATE",
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        },
-    },
-}
+DATABASES = {"default": database(environment.secret("HEADWATER_DATABASE_URL"), HEADWATER_HOME)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -130,6 +119,7 @@ CSRF_COOKIE_NAME = "headwater_csrf"
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+USE_X_FORWARDED_HOST = environment.flag("HEADWATER_PROXY")
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -151,6 +141,9 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+
+vars().update(environment.mail(environment.secret("HEADWATER_EMAIL_URL")))
+DEFAULT_FROM_EMAIL = os.environ.get("HEADWATER_EMAIL_FROM", "headwater@localhost")
 
 CHANNEL_LAYERS = {
     "default": {

@@ -209,7 +209,9 @@ async def test_closing_a_tab_leaves_no_task_behind(jobs):
     async with tab("alice") as alice:
         await subscribe(alice, topics.job(jobs[0].pk))
         await hear(alice, "snap")
-    assert asyncio.all_tasks() <= before
+    # What a Redis channel layer listens with belongs to the process.
+    left = {task for task in asyncio.all_tasks() - before if "channels_redis" not in repr(task)}
+    assert left == set()
 
 
 @pytest.mark.parametrize("unheard", ["hello", "snap"])
