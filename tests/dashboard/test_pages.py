@@ -36,7 +36,6 @@ OF_THE_JOB = [page for page in PAGES if "flights" in page]
 @pytest.fixture
 def history(checkpoints, savepoint, replay, store):
     """A job with something on every page."""
-    replay.pk = 1
     assert replay.name == "r-1"
 
 

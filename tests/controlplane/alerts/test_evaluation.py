@@ -12,7 +12,7 @@ from controlplane.alerts import evaluation
 from controlplane.alerts.actions import acknowledge, add_route, add_rule, mute, remove_rule
 from controlplane.alerts.evaluation import evaluate
 from controlplane.alerts.measures import measure_all, stood_still
-from controlplane.alerts.models import Alert, AlertRule, Delivery
+from controlplane.alerts.models import Alert, AlertRule, Delivery, Route
 from controlplane.audit.models import AuditEntry
 from controlplane.jobs.models import Run, RunFailure
 from controlplane.live import topics
@@ -50,6 +50,12 @@ def watch(team, alice, measure, threshold, for_seconds=0, job=None, severity="wa
         for_seconds=for_seconds,
         severity=severity,
     )
+
+
+def route_of(team, alice, target):
+    """A route that was there before all that happens."""
+    route = add_route(team, alice, kind="email", target=target)
+    Route.objects.filter(pk=route.pk).update(created_at=at(-1_000))
 
 
 def fail(run, *moments):
@@ -98,7 +104,7 @@ def test_an_evaluator_that_is_killed_in_a_pass_changes_nothing(run, rule, team, 
     def die(_now):
         raise Killed
 
-    add_route(team, alice, kind="email", target="ops@example.org")
+    route_of(team, alice, "ops@example.org")
     fail(run, -20, -10)
     for seconds in range(0, 130, 10):
         with monkeypatch.context() as patched:
@@ -114,7 +120,7 @@ def test_an_evaluator_that_is_killed_in_a_pass_changes_nothing(run, rule, team, 
 
 def test_news_go_to_each_route_of_the_team_once(run, rule, team, alice):
     for target in ("ops@example.org", "boss@example.org"):
-        add_route(team, alice, kind="email", target=target)
+        route_of(team, alice, target)
     fail(run, -20, -10)
     passes(100)
     told = Delivery.objects.order_by("pk").values_list("route__target", "news")
@@ -127,7 +133,7 @@ def test_news_go_to_each_route_of_the_team_once(run, rule, team, alice):
 
 
 def test_a_muted_alert_is_told_when_its_mute_ends(run, rule, team, alice):
-    add_route(team, alice, kind="email", target="ops@example.org")
+    route_of(team, alice, "ops@example.org")
     fail(run, -20, -10)
     evaluate(at(0))
     mute(Alert.objects.get(), alice, 10, "known", at(0))

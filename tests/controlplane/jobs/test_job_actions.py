@@ -201,7 +201,8 @@ def test_a_line_for_a_job_without_a_control_stream_is_refused(running, alice):
         actions.send_control(running, alice, "pressure 2.5")
 
 
-def test_a_line_that_cannot_be_delivered_is_refused(running, alice):
+def test_a_line_that_cannot_be_delivered_is_refused(running, alice, settings):
+    settings.HEADWATER_REDIS_URL = "unix:///nowhere/redis.sock"
     actions.change_settings(running, alice, {"control_port": 9999})
     running.refresh_from_db()
 
