@@ -66,6 +66,8 @@ def settle(page: Page) -> None:
         expect(page.locator("#insp .dist svg")).to_be_visible()
         expect(page.locator("#charts canvas")).to_have_count(4)
         expect(page.locator("#history path")).not_to_have_count(0)
+    if page.locator("[data-changes]").count():
+        expect(page.locator("[data-changes] .ev").first).to_be_visible()
     page.evaluate("document.fonts.ready")
 
 
