@@ -4,8 +4,8 @@
 
 Writing is what a request costs: line protocol is parsed, and its points are kept, and later packed;
 in processor time, of this process. The week is one of twenty jobs of four operators that are looked
-at every second; the points of two of them are made whole, and of the others the one field that the
-chart of the fleet shows, so the size of ten times the two is what is told.
+at every second; the points of one of them are made whole, and of the others the one field that the
+chart of the fleet shows; the size is told in proportion.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from controlplane.metrics.embedded.store import SeriesStore
 from controlplane.metrics.line_protocol import Point, parse, tags_of
 
 GOAL_RATE, GOAL_MS, GOAL_MIB = 20_000, 100, 1_024
-JOBS, WHOLE = 20, 2
+JOBS, WHOLE = 20, 1
 JOB_FIELDS = ("in", "out", "delay_ms", "event_ms", "speed", "busy", "bp", "pending")
 OPERATORS, OPERATOR_FIELDS = 4, ("in", "out", "busy", "bp", "idle")
 SENSORS, SECONDS = 1_000, 60
@@ -143,7 +143,7 @@ def charts(store: SeriesStore, days: int) -> list[tuple[str, float]]:
     stop = BEGIN_MS + days * DAY_MS
 
     def chart(measurement: str, field: str, span_ms: int, **where: str) -> Callable[[], int]:
-        step = step_for(span_ms, 400)
+        step = step_for(span_ms, 300)
         return lambda: sum(
             len(one.points)
             for one in store.query(

@@ -25,7 +25,7 @@ LINES = 6
 """Lines in one plot that can be told apart."""
 PREFERRED = ("mean", "value", "sum", "total", "avg")
 """Fields whose names begin so are shown first."""
-HISTORY = 400
+HISTORY = 300
 """Points of a line over a stretch of time at most."""
 
 
