@@ -24,4 +24,11 @@ PAGES = (
     "/replays/",
     "/replays/new/?job=flights",
     "/cluster/",
+    "/teams/",
+    "/teams/demo/",
+    "/users/",
+    "/tokens/",
+    "/audit/",
+    "/settings/",
+    "/docs/api/",
 )
