@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, ForeignObjectRel, OuterRef, Q
+from django.db.models.functions import Coalesce
 
 from controlplane.jobs.models import TERMINAL, Job, Run
 from controlplane.operations.models import UNFINISHED, Operation
@@ -83,9 +84,10 @@ class Kept(NamedTuple):
 
 
 def _kept(job_ids: Iterable[int]) -> list[Kept]:
-    """Oldest first. As plain values: rows are wide, and every deletion asks anew."""
+    """The oldest state first. As plain values: rows are wide, and every deletion asks anew."""
     rows = Savepoint.objects.filter(job__in=job_ids).exclude(status__in=ENDED)
-    return [Kept(*row) for row in rows.order_by("created_at", "pk").values_list(*Kept._fields)]
+    oldest = rows.order_by(Coalesce("taken_at", "created_at"), "pk")
+    return [Kept(*row) for row in oldest.values_list(*Kept._fields)]
 
 
 def _alive(job_ids: Iterable[int]) -> Iterator[tuple[int, Run]]:

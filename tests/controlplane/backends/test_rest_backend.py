@@ -8,7 +8,13 @@ import httpx
 import pytest
 
 from controlplane.backends.contract import Start
-from controlplane.backends.errors import EngineAway, EngineRefused, UnknownJob, UnknownTrigger
+from controlplane.backends.errors import (
+    EngineAway,
+    EngineRefused,
+    NoSnapshot,
+    UnknownJob,
+    UnknownTrigger,
+)
 from controlplane.backends.flink_looks import FlinkLooks
 from controlplane.backends.rest import RestBackend, event_time
 from controlplane.backends.watch import EngineWatch
@@ -167,3 +173,60 @@ async def start_in(service, number):
     artifact = Artifact(f"{number}_flights.py", "flights.py", 0, 1)
     service.uploaded[artifact.id] = artifact
     return await service.run(RunRequest(Program(artifact.id), job_id=f"{number:032x}"))
+
+
+@pytest.fixture
+def location(engine, started, tmp_path):
+    """A savepoint that the engine knows."""
+    engine.trigger_savepoint(JOB, str(tmp_path), TRIGGER)
+    while not (status := engine.savepoint_status(JOB, TRIGGER)).done:
+        pass
+    return status.location
+
+
+def test_a_manifest_tells_whom_it_is_of_and_what_is_in_it(engine, location):
+    found = engine.savepoint(location)
+    assert found.contents["job_name"] == found.job_name
+    states = [state for one in found.contents["operators"] for state in one["states"]]
+    assert states
+    assert set(states[0]) == {"name", "kind", "rows", "size_bytes", "keys", "values"}
+    assert found.created_ms > 0
+
+
+def test_a_savepoint_is_verified_and_compared_under_our_id(engine, location):
+    engine.verify(location, TRIGGER)
+    assert not engine.verification(TRIGGER).finished
+    verified = engine.verification(TRIGGER)
+    assert (verified.finished, verified.problems, verified.failure) == (True, (), "")
+
+    engine.compare(location, location, "1" * 32)
+    assert not engine.comparison("1" * 32).finished
+    compared = engine.comparison("1" * 32)
+    assert all(one.changed == 0 and one.reason == "" for one in compared.states)
+
+
+def test_rows_of_a_state_are_read(engine, location):
+    operator = next(
+        one for one in engine.savepoint(location).contents["operators"] if one["states"]
+    )
+    rows = engine.read_state(location, operator["uid"], operator["states"][0]["name"], {}, 5)
+    assert set(operator["states"][0]["keys"]) <= set(rows.columns)
+
+
+def deleted(engine, location) -> str:
+    """Why it was not deleted; empty when it was."""
+    trigger_id = engine.dispose(location)
+    while (failure := engine.disposal(trigger_id)) is None:
+        pass
+    return failure
+
+
+def test_a_deleted_savepoint_is_gone_and_that_is_told_apart(engine, location):
+    assert deleted(engine, location) == ""
+    for look in (engine.savepoint, lambda place: engine.verify(place, TRIGGER)):
+        with pytest.raises(NoSnapshot, match="snapshot is not there"):
+            look(location)
+    assert "snapshot is not there" in deleted(engine, location)
+    for ask in (engine.verification, engine.comparison, engine.disposal):
+        with pytest.raises(UnknownTrigger):
+            ask("9" * 32)

@@ -17,8 +17,17 @@ from controlplane.operations import runner
 from controlplane.operations.models import Operation
 from controlplane.replay.actions import abandon_replay, start_replay
 from controlplane.replay.preflight import preflight
-from controlplane.snapshots.actions import request_savepoint
+from controlplane.snapshots.actions import (
+    detach_savepoint,
+    import_savepoint,
+    mark_savepoint,
+    request_savepoint,
+    verify_savepoint,
+)
+from controlplane.snapshots.housekeeping import keep_house
+from controlplane.snapshots.inspection import compare, read_rows
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.strays import scan
 from engine.testing.cluster import LocalCluster
 
 pytestmark = pytest.mark.integration
@@ -111,6 +120,48 @@ def test_the_life_of_a_job(flights, alice, tmp_path):
     succeed(actions.deploy(flights, alice, version_2, savepoint))
     assert flights.runs.filter(purpose="live").first().parallelism == 1
     succeed(actions.cancel(flights, alice))
+
+
+def test_savepoints_are_verified_imported_looked_into_and_deleted(flights, alice, tmp_path):
+    succeed(actions.deploy(flights, alice))
+    for label in ("first", "second", "third"):
+        succeed(request_savepoint(flights, alice, label))
+    first, second, third = Savepoint.objects.order_by("pk")
+    succeed(actions.cancel(flights, alice))
+
+    # One is whole; one loses bytes, and the engine names the file.
+    (torn,) = sorted(Path(second.location).rglob("*.parquet"))[:1]
+    torn.write_bytes(torn.read_bytes()[:-4])
+    for savepoint in (first, second, third):
+        succeed(verify_savepoint(savepoint, alice))
+        savepoint.refresh_from_db()
+    assert (first.verdict, second.verdict) == ("whole", "damaged")
+    assert torn.name in second.problems[0]
+
+    # Its rows can be read, and two be compared.
+    operator = next(one for one in first.contents["operators"] if one["states"])
+    rows = read_rows(first, alice, operator["uid"], operator["states"][0]["name"], {})
+    assert rows.columns
+    until = time.monotonic() + 60
+    while not (found := compare(first, third, alice)).finished:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    assert (found.failure, bool(found.states)) == ("", True)
+
+    # It leaves the catalogue, comes back when it is found whole, and is deleted with its files.
+    detach_savepoint(first, alice)
+    succeed(import_savepoint(flights, alice, first.location))
+    again = Savepoint.objects.get(origin="imported")
+    mark_savepoint(again, alice, at_once=True)
+    keep_house(timezone.now())
+    succeed(Operation.objects.get(kind="dispose"))
+    again.refresh_from_db()
+    assert again.status == Savepoint.Status.DELETED
+    assert not Path(first.location).exists()
+
+    # What lies there without a row is found.
+    scanned = scan(flights.cluster, timezone.now())
+    assert (scanned.problem, scanned.folders) == ("", 2)
 
 
 def replay_run(replay):
