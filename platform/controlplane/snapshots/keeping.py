@@ -77,7 +77,7 @@ def verdicts(job: Job, rules: Rules, now: datetime) -> dict[int, Verdict]:
 def kept_because(savepoint: Savepoint) -> str:
     """Why it must not be deleted, whoever asks, in one sentence; empty when it may be."""
     job = savepoint.job
-    found = candidates(decidable(job), uses_of([job]))
+    found = candidates(decidable(job), uses_of([job], savepoint.pk))
     good = last_good(found)
     mine = next((one for one in found if one.id == savepoint.pk), None)
     if mine is None:

@@ -49,20 +49,21 @@ class Use:
 Uses = Mapping[int, tuple[Use, ...]]
 
 
-def uses_of(jobs: Sequence[Job]) -> Uses:
-    """Every use of the savepoints of these jobs, by savepoint."""
+def uses_of(jobs: Sequence[Job], only: int | None = None) -> Uses:
+    """Every use of the savepoints of these jobs, by savepoint; at less cost of `only` one."""
     found: dict[int, list[Use]] = defaultdict(list)
     keys = [job.pk for job in jobs]
     kept = _kept(keys)
+    asked = [one for one in kept if only in {None, one.pk}]
     alive = dict(_alive(keys))
     for uses in (
-        _by_runs(kept, alive),
+        _by_runs(asked, alive),
         _by_stopped_jobs(jobs, kept, alive),
         _by_rollback(kept),
-        _by_replays(kept),
+        _by_replays(asked),
         _by_operations(keys),
-        _by_other_jobs(kept),
-        _by_other_rows(kept),
+        _by_other_jobs(asked),
+        _by_other_rows(asked),
     ):
         for use in uses:
             found[use.savepoint].append(use)
