@@ -27,7 +27,7 @@ def test_nothing_needed_is_lost_and_no_orphan_stays(
         set_pinned(savepoint, alice, pinned=True)
     drive(jobs.stop(running, alice))  # from now on a stopped job needs the one it stopped with
     engine.storage = lambda: "disk does not answer" if rng.random() < 0.3 else ""
-    set_policy(running, alice, PolicyWish(keep_last=5, daily=7, weekly=4, grace_hours=1))
+    set_policy(running, alice, PolicyWish(keep_last=70, daily=45, weekly=8, grace_hours=1))
     needed = {
         *(savepoint.pk for savepoint in pins),
         *Savepoint.objects.filter(origin__in=["upgrade", "stop"]).values_list("pk", flat=True),
@@ -35,7 +35,7 @@ def test_nothing_needed_is_lost_and_no_orphan_stays(
 
     doomed = Savepoint.objects.filter(status__in=[Status.MARKED, Status.DELETING])
     keep_house(clock())
-    assert doomed.count() > 150
+    assert doomed.count() > 60
     failures = 0
     while doomed.exists():
         keep_house(clock())
@@ -50,8 +50,8 @@ def test_nothing_needed_is_lost_and_no_orphan_stays(
     engine.storage = lambda: ""
     strays.scan(lab, clock())
     kept = set(Savepoint.objects.filter(status=Status.COMPLETED).values_list("location", flat=True))
-    assert failures > 20  # storage did fail, again and again
+    assert failures > 10  # storage did fail, again and again
     assert kept == set(engine.savepoints)  # no file without a row, no row without files
     assert not StrayFolder.objects.exists()
     assert not Savepoint.objects.filter(missing_since__isnull=False, status="completed").exists()
-    assert 15 < len(kept) < 30
+    assert 70 < len(kept) < 140
