@@ -25,7 +25,8 @@ TEMPLATES = [
 
 @pytest.fixture
 def group(settings):
-    """What the sockets of topic `job.5` would get."""
+    """What the sockets of topic `job.5` would get; a Redis layer would bind it to one loop."""
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     layer = get_channel_layer()
     channel = async_to_sync(layer.new_channel)()
     async_to_sync(layer.group_add)("job.5", channel)
