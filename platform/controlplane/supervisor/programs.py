@@ -48,6 +48,8 @@ def engine(layout: Layout, port: int) -> Program:
         *("--home", str(layout.home / "engine")),
         *("--runtime-dir", str(layout.runtime)),
         *("--snapshots", str(layout.home / "savepoints")),
+        # A job that the engine has lost goes on from checkpoints that are nobody's any more.
+        *("--snapshots", str(layout.home / "engine" / "checkpoints")),
         *("--host", HOST, "--port", str(port)),
         *("--task-managers", "2", "--slots", "4"),
     ]
