@@ -21,7 +21,7 @@ copyFileSync('src/fonts/geist-mono-400.woff2', `${OUT}geist-mono.woff2`);
 await build({ entryPoints: { app: 'src/css/app.css' }, bundle: true, minify: true, outdir: OUT, external: ['*.woff2'], target: TARGETS, logLevel: 'warning' });
 await build({
   entryPoints: Object.fromEntries(['app', 'explain', 'fleet', 'job', 'operator', 'replay'].map(n => [n, `src/js/${n}.js`])),
-  bundle: true, splitting: true, format: 'esm', minify: true, target: TARGETS, outdir: OUT, chunkNames: 'part-[hash]', legalComments: 'none', logLevel: 'warning',
+  bundle: true, splitting: true, format: 'esm', minify: true, target: TARGETS, outdir: OUT, chunkNames: 'part-[hash]', preserveSymlinks: true, legalComments: 'none', logLevel: 'warning',
 });
 await build({ entryPoints: { theme: 'src/js/theme.js', layout: 'src/js/layout.js' }, bundle: true, minify: true, legalComments: 'none', target: TARGETS, outdir: OUT, logLevel: 'warning' });
 
