@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from compose_spec import PyCompose
 from django.core.management import get_commands
 
 from controlplane.configuration import variables
@@ -15,7 +16,8 @@ from controlplane.database import database
 from controlplane.environment import celery_url, mail
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-COMPOSE = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text())
+TEXT = (CHECKOUT / "docker-compose.yml").read_text()
+COMPOSE = yaml.safe_load(TEXT)
 SERVICES = COMPOSE["services"]
 OURS = ("migrate", "engine", "web", "worker", "beat", "collector")
 ENGINES_OWN = {"HEADWATER_POINTS_URL", "HEADWATER_POINTS_TOKEN", "REDIS_PASSWORD"}
@@ -55,6 +57,13 @@ def test_a_mail_password_never_goes_over_an_open_line():
         mail("http://mail")
 
 
+def test_the_file_is_one_by_the_specification_of_compose():
+    assert set(PyCompose.from_yaml(_filled_in(TEXT)).service_names()) == set(SERVICES)
+    wrong = TEXT.replace("condition: service_healthy", "condition: service_well")
+    with pytest.raises(ValueError, match="service_well"):
+        PyCompose.from_yaml(_filled_in(wrong))
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_each_process_is_a_program_that_there_is(name):
     command = SERVICES[name]["command"]
@@ -86,8 +95,7 @@ def test_what_is_waited_for_is_there_and_migrations_run_once():
 
 
 def test_no_secret_is_in_the_files_and_nothing_listens_to_others():
-    text = (CHECKOUT / "docker-compose.yml").read_text()
-    wanted = set(re.findall(r"\$\{(\w+):\?", text))
+    wanted = set(re.findall(r"\$\{(\w+):\?", TEXT))
     example = (CHECKOUT / "deploy" / "env.example").read_text()
     assert wanted == set(re.findall(r"^(\w+)=$", example, re.MULTILINE))
     for service in SERVICES.values():
@@ -109,3 +117,8 @@ def test_every_named_volume_is_declared():
         for volume in service.get("volumes", []):
             if volume.startswith("./"):
                 assert (CHECKOUT / volume.split(":")[0]).is_dir()
+
+
+def _filled_in(text: str) -> str:
+    """What compose reads: anchors merged, and each variable with its value."""
+    return re.sub(r"\$\{\w+[^}]*\}", "x", yaml.safe_dump(yaml.safe_load(text)))
