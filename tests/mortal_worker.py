@@ -18,7 +18,7 @@ import django
 
 django.setup()
 
-from celery.signals import worker_ready  # noqa: E402
+from celery.signals import worker_init, worker_ready  # noqa: E402
 
 from controlplane.celery import app  # noqa: E402
 from controlplane.operations import contract, runner, tasks  # noqa: E402
@@ -53,9 +53,12 @@ def _die_at(place: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-runner.advance = advance  # type: ignore[assignment]
-runner.LEASE_S = LEASE_S
-contract.Step.lease_s = property(lambda step: LEASE_S)  # type: ignore[assignment,method-assign]
+@worker_init.connect
+def become_mortal(**_event: Any) -> None:
+    """Only in a worker: whoever just imports this module stays as it was."""
+    runner.advance = advance  # type: ignore[assignment]
+    runner.LEASE_S = LEASE_S
+    contract.Step.lease_s = property(lambda step: LEASE_S)  # type: ignore[assignment,method-assign]
 
 
 @worker_ready.connect

@@ -21,6 +21,8 @@ HEADWATER_OIDC_CLIENT_ID  who we are there
 HEADWATER_OIDC_CLIENT_SECRET
                           and how we prove it; or HEADWATER_OIDC_CLIENT_SECRET_FILE
 HEADWATER_OIDC_NAME       what the button on the login page says; default "single sign-on"
+HEADWATER_METRICS_URL     where the embedded engine reports its figures; default the platform itself
+HEADWATER_METRICS_TOKEN   what that asks for, where it is somewhere else
 HEADWATER_INFLUX_URL      InfluxDB 2 that keeps series, instead of the platform itself
 HEADWATER_INFLUX_TOKEN    what it asks for
 HEADWATER_INFLUX_ORG      its organisation; default headwater

@@ -203,4 +203,4 @@ async def test_a_disposed_savepoint_is_gone(http: httpx.AsyncClient, job: str) -
     await http.get(poll)
     assert (await http.get(poll)).json() == capture("58_savepoint_disposal_poll_completed")
     gone = await http.get("/headwater/savepoints", params={"path": path})
-    assert gone.status_code == 400
+    assert gone.status_code == 410

@@ -105,7 +105,7 @@ async def test_an_unknown_savepoint_starts_nothing(
     http: httpx.AsyncClient, artifact: str, service: FakeService
 ) -> None:
     answer = await http.post(f"/jars/{artifact}/run", json={"savepointPath": "/nowhere"})
-    assert answer.status_code == 400
+    assert answer.status_code == 410
     assert sentence(answer) == "snapshot is not there: no folder /nowhere; check the path"
     assert service.known == {}
 
