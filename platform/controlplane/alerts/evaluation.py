@@ -19,7 +19,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from controlplane.alerts.machine import Life, Phase, judge, step
-from controlplane.alerts.measures import Values, measure_all
+from controlplane.alerts.measures import Values, measure_all, measure_everywhere
 from controlplane.alerts.models import OPEN, Alert, AlertRule, Delivery, Route
 from controlplane.jobs.models import Job
 
@@ -35,6 +35,7 @@ def evaluate(now: datetime) -> None:
     rules = list(AlertRule.objects.filter(enabled=True))
     jobs = _jobs_of(rules)
     values = measure_all({job_id for ids in jobs.values() for job_id in ids}, now)
+    everywhere = measure_everywhere({rule.measure for rule in rules}, now)
     with transaction.atomic():
         unfinished = Alert.objects.filter(state__in=OPEN).select_related("rule")
         known: dict[Key, Alert] = {(one.rule_id, one.job_id): one for one in unfinished}
@@ -42,7 +43,7 @@ def evaluate(now: datetime) -> None:
         for rule in rules:
             for job_id in jobs[rule.pk]:
                 alert = known.pop((rule.pk, job_id), None)
-                steady += _take_in(rule, job_id, alert, values[job_id], now)
+                steady += _take_in(rule, job_id, alert, {**values[job_id], **everywhere}, now)
         Alert.objects.bulk_update(steady, ["value", "seen_at"], batch_size=200)
         for left in known.values():  # the rule is off, or about other jobs now
             _end(left, now)

@@ -8,9 +8,12 @@
     savepoint_age         s since the last savepoint was complete
     replay_stalled        s in which a running replay's event time has not moved
     not_running           s since which a job that is wanted does not run
+    recovery_point        s by which the newest restorable state is older than the job's objective
+    savepoint_unreadable  complete savepoints that are damaged, cannot be read, or are gone
+    points_dropped        in the last hour, of the whole installation
 
-Missing  what is not known of a job is None: of one that does not run only restarts, savepoints and
-         not_running are.
+Missing  what is not known of a job is None: of one that does not run only restarts, savepoints,
+         recovery_point and not_running are.
 Cost     a fixed number of queries, however many jobs there are.
 """
 
@@ -21,10 +24,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
+from controlplane.alerts.dropped import dropped_in_the_last_hour
 from controlplane.alerts.models import AlertRule
+from controlplane.alerts.recovery import seconds_behind
 from controlplane.jobs.models import Job, RunFailure
 from controlplane.jobs.queries import newest_runs
 from controlplane.live.queries import latest_fleet
@@ -32,6 +37,7 @@ from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
 
 HOUR = timedelta(hours=1)
+UNREADABLE = (Savepoint.Verdict.DAMAGED, Savepoint.Verdict.UNREADABLE)
 RUNNING = "RUNNING"
 Measure = AlertRule.Measure
 Values = Mapping[str, float | None]
@@ -57,18 +63,21 @@ UNITS = {
     Measure.SAVEPOINT_AGE: Unit("s", "dur", 86_400),
     Measure.REPLAY_STALLED: Unit("s", "dur", 300),
     Measure.NOT_RUNNING: Unit("s", "dur", 60),
+    Measure.RECOVERY_POINT: Unit("s", "dur", 1),
+    Measure.SAVEPOINT_UNREADABLE: Unit("savepoints", "whole", 1),
+    Measure.POINTS_DROPPED: Unit("points", "whole", 1),
 }
+
+EVERYWHERE = frozenset({Measure.POINTS_DROPPED})
+"""Of the whole installation: the same whichever job is asked about."""
 
 
 def measure_all(job_ids: Iterable[int], now: datetime) -> dict[int, Values]:
-    """Every measure of each job."""
+    """Every measure of each job, but for those of the whole installation."""
     ids = list(job_ids)
     runs = {run["job_id"]: run for run in _runs(ids)}
-    wanted = set(
-        Job.objects.filter(pk__in=ids, desired_state=Job.Desired.RUNNING).values_list(
-            "pk", flat=True
-        )
-    )
+    jobs = list(Job.objects.filter(pk__in=ids))
+    wanted = {job.pk for job in jobs if job.desired_state == Job.Desired.RUNNING}
     figures = latest_fleet(ids)
     restarts = _counts(
         RunFailure.objects.filter(run__job__in=ids, run__purpose="live", at__gte=now - HOUR)
@@ -78,7 +87,8 @@ def measure_all(job_ids: Iterable[int], now: datetime) -> dict[int, Values]:
         .values_list("job")
         .annotate(Max("completed_at"))
     )
-    stalled = _stalled(ids)
+    stalled, unreadable = _stalled(ids), _unreadable(ids)
+    behind = seconds_behind(jobs, {key: run["started_at"] for key, run in runs.items()}, now)
     return {
         job_id: _values(
             runs.get(job_id),
@@ -89,6 +99,10 @@ def measure_all(job_ids: Iterable[int], now: datetime) -> dict[int, Values]:
             saved=saved.get(job_id),
             stalled=stalled.get(job_id),
         )
+        | {
+            Measure.RECOVERY_POINT: behind.get(job_id),
+            Measure.SAVEPOINT_UNREADABLE: unreadable.get(job_id, 0),
+        }
         for job_id in ids
     }
 
@@ -102,7 +116,7 @@ def _values(
     restarts: int,
     saved: datetime | None,
     stalled: float | None,
-) -> Values:
+) -> dict[str, float | None]:
     runs = run is not None and run["state"] == RUNNING
     down = None if run is None or runs else _seconds(now, run["state_since"])
     return {
@@ -140,6 +154,13 @@ def _runs(job_ids: list[int]) -> Iterable[Mapping[str, Any]]:
     )
 
 
+def measure_everywhere(measures: Iterable[str], now: datetime) -> Values:
+    """Those of these measures that are of the whole installation."""
+    if Measure.POINTS_DROPPED not in measures:
+        return {}
+    return {Measure.POINTS_DROPPED: dropped_in_the_last_hour(now)}
+
+
 def _counts(failures: Any) -> dict[int, int]:
     return dict(failures.values_list("run__job").annotate(Count("pk")))
 
@@ -151,6 +172,12 @@ def _stalled(job_ids: list[int]) -> dict[int, float]:
     for job_id, history in open_ones.values_list("job_id", "history"):
         found[job_id] = max(found.get(job_id, 0.0), stood_still(history))
     return found
+
+
+def _unreadable(job_ids: list[int]) -> dict[int, int]:
+    bad = Q(verdict__in=UNREADABLE) | Q(missing_since__isnull=False)
+    found = Savepoint.objects.filter(bad, job__in=job_ids, status=Savepoint.Status.COMPLETED)
+    return dict(found.order_by().values_list("job").annotate(Count("pk")))
 
 
 def stood_still(history: list[list[float | None]]) -> float:

@@ -28,6 +28,9 @@ class AlertRule(models.Model):
         SAVEPOINT_AGE = "savepoint_age", "Age of the last savepoint"
         REPLAY_STALLED = "replay_stalled", "Replay stands still"
         NOT_RUNNING = "not_running", "Wanted and not running"
+        RECOVERY_POINT = "recovery_point", "Recovery point beyond its objective"
+        SAVEPOINT_UNREADABLE = "savepoint_unreadable", "Savepoints damaged or gone"
+        POINTS_DROPPED = "points_dropped", "Points of series dropped in the last hour"
 
     class Severity(models.TextChoices):
         """How much it matters."""

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from controlplane.alerts.dropped import over_an_hour, rises_between
 from controlplane.alerts.machine import Life, Phase, judge, step
 from controlplane.alerts.models import AlertRule
+from controlplane.alerts.recovery import behind_over
 from controlplane.jobs.models import Job, RunFailure
 from controlplane.metrics.store import ENGINE, series_store
 from controlplane.moments import epoch_ms, moment
@@ -29,6 +31,15 @@ Measure = AlertRule.Measure
 
 _FIELDS = {Measure.WATERMARK_DELAY: ("delay_ms", 1_000.0), Measure.BACKPRESSURE: ("bp", 1.0)}
 """Field of the series store, and how many of its units are one of the measure's."""
+
+_NO_HISTORY = {
+    Measure.RECOVERY_POINT: "none of these jobs has a recovery-point objective: set one in its "
+    "settings",
+    Measure.SAVEPOINT_UNREADABLE: "of a savepoint only the last verification is kept, so it is not "
+    "known how many could be read before",
+    Measure.POINTS_DROPPED: "nobody has written how many points were dropped",
+}
+"""Why nothing is known of a time that is over."""
 
 Values = Mapping[int, float]
 """Epoch ms of a look to the value then."""
@@ -62,7 +73,7 @@ def preview(
     start_ms, end_ms = epoch_ms(now - timedelta(days=DAYS)), epoch_ms(now)
     values = _history(chosen, measure, start_ms, end_ms)
     if values is None:
-        return Preview((), unknown="no history is kept of this measure")
+        return Preview((), unknown=_NO_HISTORY.get(measure, "no history is kept of this measure"))
     found: list[Firing] = []
     for job in chosen:
         found += _play(job.name, values.get(job.pk, {}), threshold, for_seconds, start_ms, end_ms)
@@ -108,6 +119,11 @@ def _history(
             return {key: _in_the_last_hour(times, grid) for key, times in _restarts(jobs, start_ms)}
         case Measure.SAVEPOINT_AGE:
             return {key: _ages(times, grid) for key, times in _savepoints(jobs)}
+        case Measure.RECOVERY_POINT:
+            return behind_over(jobs, start_ms, grid) or None
+        case Measure.POINTS_DROPPED:
+            rises = rises_between(start_ms, end_ms)
+            return None if rises is None else {job.pk: over_an_hour(rises, grid) for job in jobs}
         case _:
             return None
 

@@ -14,7 +14,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 from django.utils import timezone
 
-from controlplane.metrics.keeping import Keeping
+from controlplane.metrics.keeping import Keeping, tell_of_process
 from controlplane.metrics.platform import platform_points
 from controlplane.metrics.store import PLATFORM, embedded_store
 from controlplane.moments import now_ms
@@ -37,6 +37,7 @@ async def measure_platform() -> None:
             log.warning("the control plane could not be measured: %s", error)
         else:
             await sync_to_async(keeping.keep, thread_sensitive=False)(PLATFORM, points)
+            await sync_to_async(tell_of_process, thread_sensitive=False)()
         await asyncio.sleep(MEASURE_EVERY_S)
 
 

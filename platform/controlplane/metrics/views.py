@@ -38,6 +38,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.metrics import prometheus
 from controlplane.metrics.contract import SeriesAway
+from controlplane.metrics.keeping import tell_of_process
 from controlplane.metrics.line_protocol import NANOS_PER, Parsed, parse
 from controlplane.metrics.self_measure import measures
 from controlplane.metrics.store import series_store
@@ -116,6 +117,7 @@ def _keep(bucket: str, parsed: Parsed) -> None:
     if bad:
         bad.sort(key=lambda one: one.line)
         measures().count("points_refused", len(bad))
+        tell_of_process()  # at once: an alert may be waiting for it, and no tab be connected
         raise _partial(bad, kept)
 
 

@@ -8,6 +8,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from controlplane.access.errors import Refused
 from controlplane.alerts import evaluation
 from controlplane.alerts.actions import acknowledge, add_route, add_rule, mute, remove_rule
 from controlplane.alerts.evaluation import evaluate
@@ -18,6 +19,9 @@ from controlplane.jobs.models import Run, RunFailure
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
 from controlplane.live.publish import publish
+from controlplane.metrics.line_protocol import Point
+from controlplane.metrics.store import METRICS, PLATFORM, series_store
+from controlplane.moments import epoch_ms
 from controlplane.snapshots.models import Checkpoint, Savepoint
 from large_history import fill
 
@@ -38,6 +42,24 @@ def run(running):
 def rule(running, team, alice):
     """Restarts, twice an hour, for a minute."""
     return watch(team, alice, "restarts", 2, 60)
+
+
+@pytest.fixture
+def series(settings, tmp_path):
+    """Writes the points of a counter: seconds to its value."""
+    settings.HEADWATER_HOME = tmp_path
+
+    def write(bucket, measurement, field, values):
+        series_store().write(
+            bucket,
+            [
+                Point(measurement, (), ((field, float(value)),), epoch_ms(at(seconds)) * 1_000_000)
+                for seconds, value in values.items()
+            ],
+        )
+
+    yield write
+    series_store().close()
 
 
 def watch(team, alice, measure, threshold, for_seconds=0, job=None, severity="warn"):
@@ -188,10 +210,61 @@ def test_each_measure_says_what_it_is(run, running, alice):
         "savepoint_age": 50,
         "replay_stalled": None,
         "not_running": 0,
+        "recovery_point": 0,
+        "savepoint_unreadable": 0,
     }
     Run.objects.update(state="RESTARTING", state_since=at(-30))
     values = measure_all([running.pk], NOW)[running.pk]
     assert (values["checkpoint_age"], values["not_running"]) == (None, 30)
+
+
+def measured(job, measure):
+    return measure_all([job.pk], NOW)[job.pk][measure]
+
+
+def test_a_recovery_point_is_behind_by_what_is_beyond_the_objective(run, running):
+    running.settings["recovery_point_objective_s"] = 300
+    running.save(update_fields=["settings"])
+    assert measured(running, "recovery_point") == 10_000 - 300  # nothing to start from at all
+    Savepoint.objects.create(job=running, origin="manual", status="completed", taken_at=at(-1_000))
+    assert measured(running, "recovery_point") == 700
+    Checkpoint.objects.create(
+        run=run, engine_checkpoint_id=1, status="completed", trigger_at=at(-300)
+    )
+    assert measured(running, "recovery_point") == 0
+    Checkpoint.objects.update(trigger_at=at(-301))
+    assert measured(running, "recovery_point") == 1
+    type(running).objects.update(desired_state="stopped")
+    assert measured(running, "recovery_point") == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"verdict": "damaged"}, 1),
+        ({"verdict": "unreadable"}, 1),
+        ({"missing_since": NOW}, 1),
+        ({"missing_since": NOW, "verdict": "damaged"}, 1),
+        ({"verdict": "whole"}, 0),
+        ({"verdict": ""}, 0),
+        ({"verdict": "damaged", "status": "deleted"}, 0),
+    ],
+)
+def test_savepoints_that_cannot_be_read_are_counted(running, fields, count):
+    Savepoint.objects.create(job=running, origin="manual", **{"status": "completed", **fields})
+    assert measured(running, "savepoint_unreadable") == count
+
+
+def test_dropped_points_are_told_once_for_the_whole_installation(running, team, alice, series):
+    with pytest.raises(Refused, match=r"counted for the whole installation.*choose one job"):
+        watch(team, alice, "points_dropped", 1)
+    watch(team, alice, "points_dropped", 5, job=running)
+    series(METRICS, "headwater_jobmanager", "reporterPointsDropped", {-9_000: 70, -60: 72})
+    evaluate(NOW)
+    assert states() == []
+    series(PLATFORM, "process", "points_refused", {-30: 3})
+    evaluate(NOW)
+    assert Alert.objects.get().value == 5
 
 
 def test_a_replay_that_never_moved_stands_still_since_its_start():
@@ -204,5 +277,5 @@ def test_more_jobs_take_no_more_queries(team, lab, alice, django_assert_max_num_
     for measure in ("checkpoint_age", "restarts", "backpressure"):
         watch(team, alice, measure, 1e9)
     fill(team, lab, jobs=60, checkpoints=300, savepoints=1)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(20):
         evaluate(at(0))

@@ -11,7 +11,7 @@ from controlplane.alerts.models import AlertRule
 from controlplane.alerts.preview import preview
 from controlplane.jobs.models import RunFailure
 from controlplane.metrics.line_protocol import Point, tags_of
-from controlplane.metrics.store import ENGINE, series_store
+from controlplane.metrics.store import ENGINE, METRICS, series_store
 from controlplane.moments import epoch_ms
 from controlplane.snapshots.models import Checkpoint, Savepoint
 
@@ -85,5 +85,47 @@ def test_delays_come_from_the_series_store(running, settings, tmp_path):
     assert ended is None
 
 
-def test_what_has_no_history_says_so(running):
-    assert preview([running], Measure.NOT_RUNNING, 1, 0, NOW).unknown
+def test_a_recovery_point_is_played_against_the_objective_of_today(run, running):
+    assert (
+        "set one in its settings" in preview([running], Measure.RECOVERY_POINT, 1, 0, NOW).unknown
+    )
+    running.settings["recovery_point_objective_s"] = 600
+    for number, minutes in enumerate((90, 60)):
+        Checkpoint.objects.create(
+            run=run,
+            engine_checkpoint_id=number,
+            status="completed",
+            trigger_at=ago(minutes=minutes),
+        )
+    Savepoint.objects.create(job=running, origin="manual", taken_at=ago(minutes=30))
+    assert would(running, Measure.RECOVERY_POINT, 60) == [
+        (epoch_ms(ago(minutes=19)), None),
+        (epoch_ms(ago(minutes=49)), epoch_ms(ago(minutes=30))),
+        (epoch_ms(ago(minutes=79)), epoch_ms(ago(minutes=60))),
+    ]
+
+
+def test_dropped_points_count_for_an_hour_and_a_counter_may_begin_anew(running, settings, tmp_path):
+    settings.HEADWATER_HOME = tmp_path
+    assert preview([running], Measure.POINTS_DROPPED, 1, 0, NOW).unknown
+    values = {600: 7.0, 500: 7.0, 300: 9.0, 200: 4.0, 100: 4.0}
+    points = [
+        Point(
+            "headwater_jobmanager",
+            (),
+            (("reporterPointsDropped", value),),
+            epoch_ms(ago(minutes=minutes)) * 1_000_000,
+        )
+        for minutes, value in values.items()
+    ]
+    series_store().write(METRICS, points)
+    found = would(running, Measure.POINTS_DROPPED, 2)
+    more = would(running, Measure.POINTS_DROPPED, 4)
+    series_store().close()
+    assert found[1] == (epoch_ms(ago(minutes=300)), epoch_ms(ago(minutes=239)))
+    assert [began for began, _ in more] == [epoch_ms(ago(minutes=n)) for n in (200, 600)]
+
+
+@pytest.mark.parametrize("measure", [Measure.NOT_RUNNING, Measure.SAVEPOINT_UNREADABLE])
+def test_what_has_no_history_says_so(measure, running):
+    assert preview([running], measure, 1, 0, NOW).unknown
