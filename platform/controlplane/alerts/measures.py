@@ -35,9 +35,9 @@ from controlplane.jobs.queries import newest_runs
 from controlplane.live.queries import latest_fleet
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Checkpoint, Savepoint
+from controlplane.snapshots.usable import BAD
 
 HOUR = timedelta(hours=1)
-UNREADABLE = (Savepoint.Verdict.DAMAGED, Savepoint.Verdict.UNREADABLE)
 RUNNING = "RUNNING"
 Measure = AlertRule.Measure
 Values = Mapping[str, float | None]
@@ -175,7 +175,7 @@ def _stalled(job_ids: list[int]) -> dict[int, float]:
 
 
 def _unreadable(job_ids: list[int]) -> dict[int, int]:
-    bad = Q(verdict__in=UNREADABLE) | Q(missing_since__isnull=False)
+    bad = Q(verdict__in=BAD) | Q(missing_since__isnull=False)
     found = Savepoint.objects.filter(bad, job__in=job_ids, status=Savepoint.Status.COMPLETED)
     return dict(found.order_by().values_list("job").annotate(Count("pk")))
 

@@ -24,6 +24,7 @@ from controlplane.operations.queries import OperationLine, unfinished
 from controlplane.replay.models import OPEN, Replay
 from controlplane.snapshots.models import Savepoint, SavepointSchedule
 from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
+from controlplane.snapshots.usable import usable
 
 HISTORY = 240
 """Checkpoints on a job's page: its timeline draws each as a bar."""
@@ -93,7 +94,7 @@ class JobFrame:
     @property
     def start_savepoints(self) -> QuerySet[Savepoint]:
         """What it can be started from, newest first."""
-        return self.job.savepoints.filter(status=Savepoint.Status.COMPLETED)[:100]
+        return usable(self.job.savepoints.all())[:100]
 
     @property
     def older_code(self) -> bool:

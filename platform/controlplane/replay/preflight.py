@@ -12,6 +12,7 @@ from controlplane.backends.registry import client_for
 from controlplane.jobs.models import JobVersion
 from controlplane.jobs.settings import checked_parallelism, settings_from
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.usable import why_unusable
 
 
 def preflight(savepoint: Savepoint, version: JobVersion, parallelism: int) -> Preflight:
@@ -38,13 +39,10 @@ def preflight(savepoint: Savepoint, version: JobVersion, parallelism: int) -> Pr
 
 
 def check_fit(savepoint: Savepoint, version: JobVersion) -> None:
-    """Refuse a savepoint that is not complete, or a version of another job."""
+    """Refuse a savepoint that nothing can start from, or a version of another job."""
     if version.job_id != savepoint.job_id:
         msg = f"version {version.number} is not one of {savepoint.job.name}: choose again"
         raise conflict(msg)
-    if savepoint.status != Savepoint.Status.COMPLETED:
-        msg = (
-            f"savepoint {savepoint.pk} cannot be replayed from: "
-            f"it is {savepoint.get_status_display().lower()}; choose a complete one"
-        )
+    if reason := why_unusable(savepoint):
+        msg = f"savepoint {savepoint.pk} cannot be replayed from: {reason}"
         raise conflict(msg)

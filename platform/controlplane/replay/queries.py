@@ -15,6 +15,7 @@ from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
 from controlplane.replay.models import Replay
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.usable import usable
 
 RESTORED = (
     Replay.Status.REPLAYING,
@@ -153,8 +154,8 @@ class ReplayChoices:
 
 def replay_choices(job: Job, savepoint_id: int | None, number: int | None) -> ReplayChoices:
     """Usable savepoints and versions, with the ones asked for, or the newest, chosen."""
-    usable = job.savepoints.filter(status=Savepoint.Status.COMPLETED).select_related("version")
-    savepoints = tuple(usable.order_by("-created_at", "-id")[:200])
+    found = usable(job.savepoints.all()).select_related("version")
+    savepoints = tuple(found.order_by("-created_at", "-id")[:200])
     versions = tuple(job.versions.order_by("-number"))
     picked = next((one for one in savepoints if one.pk == savepoint_id), None)
     version = next((one for one in versions if one.number == number), None)

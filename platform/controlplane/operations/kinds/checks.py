@@ -10,6 +10,7 @@ from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.steps.rows import STATELESS
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.usable import why_unusable
 
 
 def live_run(job: Job) -> Run | None:
@@ -40,17 +41,14 @@ def require_version(job: Job, key: int) -> JobVersion:
 
 
 def require_usable(job: Job, key: int | None) -> Savepoint | None:
-    """A complete savepoint of this very job, or none. Raises Refused."""
+    """A complete savepoint of this very job that can be read, or none. Raises Refused."""
     if key is None:
         return None
     savepoint = Savepoint.objects.filter(pk=key, job=job).first()
     if savepoint is None:
         raise not_found(what="savepoint", name=f"{key} of {job.name}")
-    if savepoint.status != Savepoint.Status.COMPLETED:
-        msg = (
-            f"savepoint {savepoint.pk} of {job.name} cannot be used: "
-            f"it is {savepoint.get_status_display().lower()}; choose a complete one"
-        )
+    if reason := why_unusable(savepoint):
+        msg = f"savepoint {savepoint.pk} of {job.name} cannot be used: {reason}"
         raise Refused(409, "savepoint", msg, {"savepoint": msg})
     return savepoint
 
