@@ -51,8 +51,9 @@ T = TypeVar("T")
 
 LOCAL = "/headwater/taskmanagers"
 
-BUILD_S = 90.0
-"""The engine runs the job file to build its graph, in a new process, within a limit of its own."""
+BUILD_S = 50.0
+"""The engine runs the job file to build its graph, in a new process, within a limit of its own, of
+which it must have time to tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from engine.stream.recording import PARALLELISM
 
 INTAKE_TIMEOUT_S = 60.0
 
-BUILD_TIMEOUT_S = 60.0
+BUILD_TIMEOUT_S = 40.0
 """A graph takes a second; reading a catalogue over a slow network may take more."""
 
 HASH_DIGITS = 32

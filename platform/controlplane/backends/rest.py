@@ -28,6 +28,7 @@ from controlplane.backends.manifests import contents_of
 from controlplane.backends.plans import plan_json
 from controlplane.backends.rest_snapshots import RestSnapshots
 from controlplane.backends.tokens import Address
+from engine.rest import calls
 from engine.rest.answers.jobs import JobDetail
 from engine.rest.client import EngineClient, NotFound
 from engine.rest.model.jobs import TaskStatus
@@ -41,8 +42,6 @@ from engine.rest.model.requests import (
 )
 
 QUICK_S = 10.0
-BUILD_S = 50.0
-"""For requests that build a graph; shorter than a worker's lease on its operation."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -56,7 +55,7 @@ class RestBackend(RestSnapshots):
     @classmethod
     def at(cls, address: Address) -> RestBackend:
         """The engine at that address; connections are shared by all who ask for it."""
-        return cls(_client(address, QUICK_S), _client(address, BUILD_S))
+        return cls(_client(address, QUICK_S), _client(address, calls.BUILD_S))
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""

@@ -22,6 +22,11 @@ from controlplane.backends.contract import EngineBackend
 from controlplane.jobs.models import Job
 from controlplane.operations.models import Operation
 
+LEASE_S = 30.0
+"""Of a turn, until its first step asks for what it needs; longer than quick calls may take."""
+BUILD_LEASE_S = 60.0
+"""Longer than a client waits for an engine that builds a graph (`engine.rest.calls.BUILD_S`)."""
+
 
 class StepFailed(Exception):
     """The step cannot succeed; the text is the one sentence that people see."""
@@ -116,7 +121,7 @@ class Step:
     @property
     def lease_s(self) -> float:
         """Longer than its calls may take; a worker that was killed in it is missed so long."""
-        return 60.0 if self.builds else 30.0
+        return BUILD_LEASE_S if self.builds else LEASE_S
 
 
 class Kind:

@@ -22,6 +22,7 @@ from controlplane.backends.errors import EngineAway, EngineError
 from controlplane.backends.registry import client_for
 from controlplane.operations import lifecycle
 from controlplane.operations.contract import (
+    LEASE_S,
     Cancelled,
     Context,
     Done,
@@ -34,8 +35,6 @@ from controlplane.operations.contract import (
 from controlplane.operations.kinds import kind_of
 from controlplane.operations.models import Operation
 
-LEASE_S = 30.0
-"""Of a turn, until its first step asks for what it needs."""
 TURN = timedelta(seconds=10)
 """After so long no further step is begun in the same task: tasks are to be short."""
 QUICK_LOOKS, SLOWER = 20, 4

@@ -28,7 +28,6 @@ LOST = [HangUp(), HangUp(done=True), Slow(30), Says(503, "no leader yet")]
 @pytest.fixture
 def flink(monkeypatch):
     monkeypatch.setattr(rest, "QUICK_S", IMPATIENT_S)
-    monkeypatch.setattr(rest, "BUILD_S", IMPATIENT_S)
     monkeypatch.setattr(calls, "BUILD_S", IMPATIENT_S)
     with running_flink() as cluster:
         yield cluster
