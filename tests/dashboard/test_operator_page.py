@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.backends import subtasks
+from controlplane.backends import asked, subtasks
 from controlplane.jobs.models import Run
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
@@ -26,8 +26,9 @@ def seeded():
 def join(run, seeded, monkeypatch):
     """The live run as one of the seeded jobs; gives what makes it so."""
     client = client_of(seeded)
-    monkeypatch.setattr(subtasks, "client_of", lambda url: client)
-    subtasks._shared.cache_clear()
+    for module in (asked, subtasks):
+        monkeypatch.setattr(module, "client_of", lambda address: client)
+    asked.forget()
     subtasks._sizes.cache_clear()
     run.cluster.url = URL
     run.cluster.save()

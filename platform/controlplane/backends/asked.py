@@ -78,7 +78,7 @@ def _shared(url: str, key: Hashable) -> _Shared:
     return _Shared()
 
 
-def _client(address: Address) -> EngineClient:
+def client_of(address: Address) -> EngineClient:
     """One per engine: its connections are kept."""
     with _CLIENTS_LOCK:
         if address not in _CLIENTS:
@@ -88,7 +88,7 @@ def _client(address: Address) -> EngineClient:
 
 def _ask(address: Address, question: Callable[[EngineClient], T]) -> Answer[T]:
     try:
-        return Answer(question(_client(address)), now_ms())
+        return Answer(question(client_of(address)), now_ms())
     except NotFound as error:
         return Answer(None, now_ms(), error.message, is_unknown=True)
     except ClientError as error:

@@ -11,9 +11,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from controlplane.backends.asked import client_of
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
-from controlplane.backends.subtasks import client_of
 from controlplane.backends.tokens import address_of
 from engine.rest.answers.checkpoints import CheckpointConfig, PartSummary, SubtaskPart
 from engine.rest.client import ClientError, EngineClient, NotFound

@@ -8,25 +8,20 @@ Missing  None: the engine gave no such figure. `away` says why there is nothing 
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
+from controlplane.backends.asked import asked, client_of
 from controlplane.backends.models import Cluster
-from controlplane.backends.registry import FAKE
 from controlplane.backends.tokens import Address, address_of
-from controlplane.moments import now_ms
 from engine.rest.answers.jobs import Backpressure, SubtaskSummary
-from engine.rest.client import ClientError, EngineClient, NotFound
+from engine.rest.client import EngineClient, NotFound
 
-SHARED_S = 1.0
-QUICK_S = 3.0
 AT_ONCE = 150
 """Subtasks whose rates are asked for in one request: their names stand in its address."""
 REMEMBERED = 256
-"""Vertices whose last look is kept."""
+"""Vertices whose sizes in their last checkpoint are kept."""
 END_MS = 2**63 // 2_000
 """Flink's watermarks before the first row and after the last one lie beyond this."""
 
@@ -75,52 +70,22 @@ class Vertex:
     """The last completed one."""
 
 
-@dataclass(slots=True)
-class _Shared:
-    """The last look at a vertex, and the lock under which the next one is taken."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    taken_s: float = float("-inf")
-    found: Subtasks = field(default_factory=Subtasks)
-
-
 def look_at(cluster: Cluster, job_id: str, vertex_id: str, checkpoint: int | None) -> Subtasks:
     """The subtasks of a vertex, as they were at most a second ago."""
-    if cluster.url.startswith(FAKE):
-        return Subtasks(at_ms=now_ms())
     vertex = Vertex(address_of(cluster), job_id, vertex_id, checkpoint)
-    shared = _shared(cluster.url, job_id, vertex_id)
-    with shared.lock:
-        if time.monotonic() - shared.taken_s > SHARED_S:
-            shared.found, shared.taken_s = _look(vertex), time.monotonic()
-        return shared.found
+    found = asked(cluster, vertex, lambda engine: _look(engine, vertex))
+    return Subtasks(found.value or (), found.at_ms, found.reason)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _shared(url: str, job_id: str, vertex_id: str) -> _Shared:
-    return _Shared()
-
-
-@lru_cache(maxsize=32)
-def client_of(address: Address) -> EngineClient:
-    """The client of that engine; its connections are kept."""
-    return EngineClient(address.url, address.token, QUICK_S)
-
-
-def _look(vertex: Vertex) -> Subtasks:
-    engine = client_of(vertex.engine)
-    try:
-        found = engine.subtasks(vertex.job_id, vertex.vertex_id)
-        load = {one.subtask: one for one in engine.backpressure(vertex.job_id, vertex.vertex_id)}
-        marks = engine.watermarks(vertex.job_id, vertex.vertex_id)
-        rates = _rates(engine, vertex, [one.index for one in found])
-        sizes = _sizes(vertex)
-    except ClientError as error:
-        return Subtasks(at_ms=now_ms(), away=str(error))
-    rows = tuple(
+def _look(engine: EngineClient, vertex: Vertex) -> tuple[SubtaskRow, ...]:
+    found = engine.subtasks(vertex.job_id, vertex.vertex_id)
+    load = {one.subtask: one for one in engine.backpressure(vertex.job_id, vertex.vertex_id)}
+    marks = engine.watermarks(vertex.job_id, vertex.vertex_id)
+    rates = _rates(engine, vertex, [one.index for one in found])
+    sizes = _sizes(vertex)
+    return tuple(
         _row(one, load.get(one.index), marks.get(one.index), rates, sizes) for one in found
     )
-    return Subtasks(rows, now_ms())
 
 
 def _rates(engine: EngineClient, vertex: Vertex, indexes: Sequence[int]) -> dict[str, str]:
