@@ -5,6 +5,7 @@ HEADWATER_SECRET_KEY      else generated once into HOME/secret_key, readable by 
 HEADWATER_ALLOWED_HOSTS   comma-separated host names; default loopback
 HEADWATER_DATABASE_URL    postgres://user:password@host/name?sslmode=require; none: SQLite in HOME
 HEADWATER_REDIS_URL       unix:///path/redis.sock, redis://:password@host:6379/0, rediss:// for TLS
+HEADWATER_REDIS_SERVER    program that `manage.py up` runs as its Redis; default: the one it brings
 HEADWATER_EMAIL_URL       mail server: smtp://user:password@host:587, smtps:// for TLS at once
 HEADWATER_EMAIL_FROM      whom its mails are from
 HEADWATER_PROXY           1 when a proxy in front sets X-Forwarded-Host

