@@ -1,11 +1,13 @@
 """Starts an operation: checked, written down with its audit entry, and sent on commit.
 
-Guarantee   The same idempotency key is the same operation, however often it is sent. Of one scope
-            at most one operation is unfinished.
+Guarantee   The same idempotency key of the same person is the same operation, however often it is
+            sent; nobody meets an operation of somebody else by it. Of one scope at most one
+            operation is unfinished.
 """
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -25,6 +27,9 @@ from controlplane.operations.kinds import kind_of
 from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.operations.tasks import send_on_commit
 
+KEY_CHARACTERS = 100
+"""Of `Operation.idempotency_key`."""
+
 
 def start_operation(
     kind_name: str,
@@ -41,10 +46,10 @@ def start_operation(
     Raises Refused: 409 while another operation has the job (or replay) for itself.
     """
     kind, at, asked = kind_of(kind_name), now or timezone.now(), dict(params or {})
-    key = idempotency_key or uuid.uuid4().hex
+    key = key_of(actor, idempotency_key or uuid.uuid4().hex)
     with transaction.atomic():
         if earlier := Operation.objects.filter(idempotency_key=key).first():
-            return _same(earlier, kind, job)
+            return _same(earlier, kind, job, idempotency_key)
         # As it is now, not as it was when the page was made.
         job = Job.objects.select_for_update().select_related("team", "cluster").get(pk=job.pk)
         kind.check(job, asked)
@@ -59,11 +64,17 @@ def start_operation(
     return operation
 
 
-def _same(earlier: Operation, kind: Kind, job: Job) -> Operation:
+def key_of(actor: User | None, given: str) -> str:
+    """The key in the database: of this person alone, and as long as there is room for."""
+    key = f"{actor.pk if actor else 'platform'}:{given}"
+    return key if len(key) <= KEY_CHARACTERS else hashlib.sha256(key.encode()).hexdigest()
+
+
+def _same(earlier: Operation, kind: Kind, job: Job, given: str) -> Operation:
     if earlier.kind == kind.name and earlier.job_id == job.pk:
         return earlier
     msg = (
-        f"idempotency key {earlier.idempotency_key} was used for another operation: "
+        f"idempotency key {given} was used for another operation: "
         f"{earlier.kind} of {earlier.job.name}; reload the page and try again"
     )
     raise conflict(msg)

@@ -23,7 +23,7 @@ from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.settings import checked_parallelism
 from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
-from controlplane.operations.start import start_operation
+from controlplane.operations.start import key_of, start_operation
 from controlplane.replay import lifecycle, progress
 from controlplane.replay.models import OPEN, Difference, Replay
 from controlplane.replay.preflight import check_fit
@@ -55,7 +55,7 @@ def start_replay(
     subtasks = checked_parallelism(parallelism)
     _check_until(savepoint, until)
     with transaction.atomic():
-        if earlier := _earlier(job, idempotency_key):
+        if earlier := _earlier(job, actor, idempotency_key):
             return earlier
         if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
@@ -168,11 +168,12 @@ def record_sample(
     return found
 
 
-def _earlier(job: Job, idempotency_key: str) -> tuple[Replay, Operation] | None:
+def _earlier(job: Job, actor: User, idempotency_key: str) -> tuple[Replay, Operation] | None:
     """What the same wish began before."""
-    same = Operation.objects.filter(
-        idempotency_key=idempotency_key or None, job=job, kind="start_replay"
-    ).first()
+    if not idempotency_key:
+        return None
+    key = key_of(actor, idempotency_key)
+    same = Operation.objects.filter(idempotency_key=key, job=job, kind="start_replay").first()
     return (Replay.objects.get(pk=same.params["replay"]), same) if same else None
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
+from django.contrib.auth.models import User
 
 from controlplane.access.errors import Refused
+from controlplane.access.models import Membership, Role
 from controlplane.audit.models import AuditEntry
 from controlplane.backends.errors import EngineAway, EngineRefused
 from controlplane.jobs import actions
 from controlplane.jobs.models import Job, Run, RunState
 from controlplane.operations.models import Operation
+from controlplane.replay.actions import start_replay
 from controlplane.snapshots import actions as snapshots
 from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.usable import usable
+from people import JOB_FILE
 
 
 def test_a_deployed_job_runs_and_the_operation_says_so(flights, alice, engine, drive):
@@ -58,6 +65,18 @@ def test_a_key_of_another_operation_is_refused(running, alice):
 
     with pytest.raises(Refused, match="used for another operation"):
         actions.stop(running, alice, idempotency_key="click")
+
+
+@pytest.mark.parametrize("key", ["click", "k" * 100])
+def test_a_key_of_somebody_else_is_another_key(key, flights, team, lab, alice):
+    boss = User.objects.create_user("boss")
+    Membership.objects.create(user=boss, team=team, role=Role.ADMIN)
+    other = actions.create_job("clicks", team, alice, "clicks.py", JOB_FILE, cluster=lab)
+    first = actions.deploy(flights, alice, idempotency_key=key)
+    second = actions.deploy(other, boss, idempotency_key=key)
+    assert first.job == flights
+    assert second.job == other
+    assert actions.deploy(other, boss, idempotency_key=key) == second
 
 
 def test_a_second_operation_waits_its_turn(flights, alice):
@@ -179,6 +198,32 @@ def test_a_failed_savepoint_cannot_be_started_from(running, alice, drive):
 
     with pytest.raises(Refused, match="cannot be used: it is failed"):
         actions.deploy(running, alice, savepoint=broken)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"verdict": "damaged", "problems": ["part-0 is torn"]},
+            "its verification failed.*: part-0 is torn; choose another",
+        ),
+        ({"verdict": "unreadable"}, "its verification failed: cannot be read; choose another"),
+        ({"missing_since": datetime(2026, 11, 3, 4, 5, tzinfo=UTC)}, "gone since 03 Nov 04:05 UTC"),
+    ],
+)
+def test_a_savepoint_that_cannot_be_read_starts_upgrades_and_replays_nothing(
+    fields, sentence, running, alice, drive
+):
+    bad = Savepoint.objects.create(job=running, origin="manual", status="completed", **fields)
+    version = running.versions.get()
+    with pytest.raises(Refused, match=sentence):
+        actions.upgrade(running, alice, version, savepoint=bad)
+    with pytest.raises(Refused, match=sentence):
+        start_replay(bad, version, alice, 1)
+    drive(actions.stop(running, alice))
+    with pytest.raises(Refused, match=sentence):
+        actions.deploy(running, alice, savepoint=bad)
+    assert bad not in usable(running.savepoints.all())
 
 
 def test_a_viewer_and_a_stranger_cannot_deploy(flights, bob, mallory):
