@@ -54,6 +54,9 @@ bench-collector: setup ## what watching 200 jobs every second costs: make bench-
 bench-series: setup ## the embedded series store: cost of writing, size of a week of a fleet, speed of charts
 	@$(PYTHON_IN) -m benchmarks.series
 
+bench-replay: setup ## months of readings replayed from a savepoint, also with workers killed: make bench-replay DAYS=90 KILLS=5
+	@$(PYTHON_IN) -m benchmarks.replay --days $(or $(DAYS),90) --kills $(or $(KILLS),5)
+
 grafana: setup ## write the dashboards of Grafana from where they are described
 	@PYTHONPATH=platform $(PYTHON_IN) -m controlplane.metrics.grafana
 
@@ -88,4 +91,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series bench-replay grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres
