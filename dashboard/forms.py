@@ -97,19 +97,6 @@ class AcceptForm(forms.Form):
     difference = forms.IntegerField()
 
 
-class ReplayForm(Wish):
-    """Start a replay."""
-
-    savepoint = forms.IntegerField(error_messages={"required": "choose a savepoint"})
-    version = forms.IntegerField(error_messages={"required": "choose a version"})
-    parallelism = forms.IntegerField(min_value=1, max_value=128)
-    until = forms.DateTimeField(
-        required=False,
-        error_messages={"invalid": "the end must be a time in UTC, such as 2013-06-01 00:00"},
-    )
-    discards = forms.BooleanField(required=False)
-
-
 class ControlForm(forms.Form):
     """One line of a job's control stream."""
 

@@ -146,7 +146,6 @@ ROUTES: dict[str, Rule] = {
     "GET /replays/": signed_in(),
     "GET /replays/new/": viewer(job="{job}"),
     "POST /replays/new/": operator(savepoint="{savepoint}", version="1", parallelism="1"),
-    "GET /replays/new/preflight/": operator(savepoint="{savepoint}", version="1", parallelism="1"),
     "GET /replays/<int:replay_id>/": viewer(),
     "POST /replays/<int:replay_id>/abandon/": operator(typed="{replay_name}"),
     "POST /replays/<int:replay_id>/limit/": operator(rows_per_second="100"),

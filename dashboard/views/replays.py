@@ -1,4 +1,4 @@
-"""Replays: the list, planning one, and following one until it has caught up."""
+"""Replays: the list, and following one until it has caught up; `replay_wizard.py` plans one."""
 
 from __future__ import annotations
 
@@ -9,23 +9,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.access.errors import Refused
-from controlplane.access.lookup import (
-    job_for,
-    replay_for,
-    require,
-    savepoint_for,
-    version_for,
-    visible_jobs,
-)
-from controlplane.access.models import Role
+from controlplane.access.lookup import job_for, replay_for
 from controlplane.jobs.queries import job_frame
 from controlplane.metrics.queries import output_choices
 from controlplane.replay import actions
 from controlplane.replay.compared import comparison_of, gates
-from controlplane.replay.preflight import preflight as check_restore
-from controlplane.replay.queries import replay_choices, replay_lines, replay_page
+from controlplane.replay.queries import replay_lines, replay_page
 from dashboard.answers import checked, started
-from dashboard.forms import AbandonForm, ReplayForm
+from dashboard.forms import AbandonForm
 from dashboard.views.requests import UserRequest
 
 
@@ -54,57 +45,6 @@ def of_job(request: UserRequest, name: str) -> HttpResponse:
             "page_data": {"job": job.pk},
         },
     )
-
-
-def _number(request: UserRequest, name: str) -> int | None:
-    asked = request.GET.get(name, "")
-    return int(asked) if asked.isdecimal() else None
-
-
-@login_required
-def new(request: UserRequest) -> HttpResponse:
-    """Choose a savepoint, a version and the parallelism; then start."""
-    if request.method == "POST":
-        return _start(request)
-    name = request.GET.get("job", "")
-    if not name:
-        jobs = visible_jobs(request.user)
-        return render(request, "replays/choose_job.html", {"section": "replays", "jobs": jobs})
-    job = job_for(request.user, name)
-    choices = replay_choices(job, _number(request, "sp"), _number(request, "version"))
-    frame = job_frame(job, request.user)
-    context = {"section": "replays", "job": job, "choices": choices, "frame": frame}
-    return render(request, "replays/new.html", context)
-
-
-def _start(request: UserRequest) -> HttpResponse:
-    asked = checked(ReplayForm(request.POST))
-    savepoint = savepoint_for(request.user, asked["savepoint"])
-    replay, operation = actions.start_replay(
-        savepoint,
-        version_for(savepoint.job, asked["version"]),
-        request.user,
-        parallelism=asked["parallelism"],
-        idempotency_key=asked["idempotency_key"],
-        until=asked["until"],
-        discards=asked["discards"],
-    )
-    return started(request, operation, reverse("dashboard:replay", args=[replay.pk]), move=True)
-
-
-@login_required
-@require_safe
-def preflight(request: UserRequest) -> HttpResponse:
-    """What would be restored: a fragment that the form asks for on every change."""
-    asked = checked(ReplayForm(request.GET))
-    savepoint = savepoint_for(request.user, asked["savepoint"])
-    require(request.user, savepoint.job, Role.OPERATOR)
-    version = version_for(savepoint.job, asked["version"])
-    try:
-        found = check_restore(savepoint, version, asked["parallelism"])
-    except Refused as refused:
-        return render(request, "replays/_preflight.html", {"refused": refused})
-    return render(request, "replays/_preflight.html", {"preflight": found})
 
 
 @login_required

@@ -123,9 +123,15 @@ def a_replay_catches_up_with_the_live_job(page: Page) -> None:
     page.goto("/jobs/flights/savepoints/")
     row = page.locator("#catalogue tbody tr", has_text="before version 2")
     row.get_by_role("link", name="Replay from here").click()
-    page.locator("select[name=version]").select_option("2")
-    expect(page.locator("#preflight")).to_contain_text("Every operator finds its state")
-    expect(page.locator("#preflight")).to_contain_text("daily")
+    page.get_by_role("button", name="Continue to code").click()
+    page.get_by_label("v2").check()
+    page.get_by_role("button", name="Continue to sinks").click()
+    expect(page.locator("main table")).to_contain_text("@r-")
+    page.get_by_role("button", name="Continue to restore check").click()
+    expect(page.locator("main table")).to_contain_text("daily")
+    page.get_by_role("button", name="Continue to review").click()
+    page.reload()  # the plan is in the address
+    expect(page.locator(".review")).to_contain_text("version 2, flights_v2.py")
     page.get_by_role("button", name="Start replay").click()
     page.wait_for_url("**/replays/*/")
     page.reload()  # what it shows does not hang on this page staying open

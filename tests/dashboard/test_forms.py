@@ -235,12 +235,6 @@ def test_a_stranger_cannot_replay(as_, bob, mallory, savepoint):
     assert not savepoint.replays.exists()
 
 
-def test_what_would_restore_is_asked_of_the_engine(as_, alice, savepoint):
-    path = "/replays/new/preflight/"
-    page = as_(alice).get(path, replay_fields(savepoint), headers=HTMX).content.decode()
-    assert "Snapshot is not there: no folder /tmp/sp-1; check the path." in page
-
-
 def test_a_replay_is_abandoned_by_its_typed_name(as_, alice, replay):
     path = f"/replays/{replay.pk}/abandon/"
     wrong = as_(alice).post(path, {"typed": "r-2"}, headers=HTMX)

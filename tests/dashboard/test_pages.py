@@ -26,7 +26,9 @@ PAGES = {
     "/replays/": 6,
     "/replays/1/": 14,
     "/replays/new/": 6,
-    "/replays/new/?job=flights": 14,
+    "/replays/new/?job=flights": 15,
+    "/replays/new/?job=flights&step=sinks": 14,
+    "/replays/new/?job=flights&step=review": 15,
     "/cluster/": 7,
     "/alerts/": 11,
 }

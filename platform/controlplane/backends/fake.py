@@ -59,6 +59,8 @@ class FakeEngine(FakeSnapshots):
     away: bool = False
     refuses_restore: str = ""
     """When set, no job starts from a savepoint, for this reason."""
+    drops: Mapping[str, int] = field(default_factory=dict)
+    """Operators (uid to rows) of its savepoints that no job has."""
     refuses_artifact: tuple[str, str] = ("", "")
     """Part of a name and a reason: no artifact whose id has that part is started."""
     rescales: bool = True
@@ -248,7 +250,7 @@ class FakeEngine(FakeSnapshots):
         return TriggerStatus(done=True)
 
     def preflight(self, request: Start) -> Preflight:
-        """One operator that restores, or the reason why not."""
+        """One operator that restores, or the reason why not; and what is dropped."""
         self._enter("preflight")
         if not self.compares:
             msg = "the engine cannot compare a snapshot with a job"
@@ -266,7 +268,14 @@ class FakeEngine(FakeSnapshots):
             rows=12,
             allowed=not refusals,
         )
-        return Preflight(not refusals, [row], refusals)
+        lost = [self._dropped(uid, allowed=uid in request.allow_non_restored) for uid in self.drops]
+        refusals += [one.sentence for one in lost if not one.allowed]
+        return Preflight(not refusals, [row, *lost], refusals)
+
+    def _dropped(self, uid: str, *, allowed: bool) -> RestoreRow:
+        rows = self.drops[uid]
+        sentence = f"operator {uid}: {rows} rows would be lost; allow it"
+        return RestoreRow(uid, uid, None, "dropped", sentence, rows, allowed)
 
     # What the calls share.
 

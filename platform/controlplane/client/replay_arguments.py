@@ -31,6 +31,14 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     start = acts.choices["start"]
     start.add_argument("--until", metavar="TIME", help="end there: 2013-06-01T00:00:00Z")
     start.add_argument("--dry-run", action="store_true", help="sinks write nothing")
+    start.add_argument("--limit", type=rate, metavar="RATE", help="rows per second, or none")
+    start.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="UID[/STATE]",
+        help="state that may be left behind; as often as needed",
+    )
     for name, what in ONE.items():
         acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
     acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")

@@ -46,6 +46,8 @@ def start(control: Control, options: Options) -> None:
         "parallelism": options.parallelism,
         "until": options.until,
         "dry_run": options.dry_run,
+        "rows_per_second": None if options.limit in (None, "none") else float(options.limit),
+        "drop": options.drop,
     }
     found = control.post(f"jobs/{options.job}/replays", body)
     print(f"replay {found['replay']['id']} is {found['replay']['name']}", file=sys.stderr)

@@ -68,7 +68,7 @@ class OutputPage:
 def output_page(job: Job, run: Run | None) -> OutputPage:
     """What a job writes, as far as it can be seen from here."""
     replays = [one.name for one in job.replays.order_by("-number")[:REPLAYS]]
-    places, reason = _sinks(run)
+    places, reason = sink_places(run)
     told = [output_of(place, replays) for place in places]
     targets = {place.target for place in places if place.kind == INFLUX}
     guessed = [
@@ -79,7 +79,8 @@ def output_page(job: Job, run: Run | None) -> OutputPage:
     return OutputPage((*told, *guessed), reason)
 
 
-def _sinks(run: Run | None) -> tuple[Sequence[SinkPlace], str]:
+def sink_places(run: Run | None) -> tuple[Sequence[SinkPlace], str]:
+    """Where a run writes, and why that is not known."""
     if run is None:
         return (), "the job was never started"
     answer = sinks_of(run.cluster, run.engine_job_id)

@@ -5,6 +5,7 @@ Errors   Refused, with one sentence.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -44,24 +45,32 @@ def start_replay(
     *,
     until: datetime | None = None,
     discards: bool = False,
+    read_limit: float | None = None,
+    drop: Collection[str] = (),
 ) -> tuple[Replay, Operation]:
     """Replay `version` from `savepoint` beside the live job. Operator.
 
-    `until`: the event time at which it ends; `discards`: whether its sinks write nothing.
+    `until`: the event time at which it ends; `discards`: whether its sinks write nothing;
+    `read_limit`: rows per second from the moment that every task runs; `drop`: state (uid, or
+    uid/state) that may be left behind.
     """
     job = savepoint.job
     require(actor, job, Role.OPERATOR)
     check_fit(savepoint, version)
     subtasks = checked_parallelism(parallelism)
-    _check_until(savepoint, until)
+    check_until(savepoint, until)
+    _check_limit(read_limit)
+    left_behind = sorted(set(drop))
     with transaction.atomic():
         if earlier := _earlier(job, actor, idempotency_key):
             return earlier
         if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
-        replay = _create(actor, savepoint, version, subtasks, until, discards=discards)
-        params = {"replay": replay.pk, "version": version.pk, "savepoint": savepoint.pk}
+        wishes = {"until": until, "discards": discards, "read_limit": read_limit}
+        replay = _create(actor, savepoint, version, left_behind, parallelism=subtasks, **wishes)
+        params: dict[str, Any] = {"replay": replay.pk, "version": version.pk}
+        params |= {"savepoint": savepoint.pk, "drop": left_behind}
         operation = start_operation("start_replay", job, actor, params, idempotency_key)
     return replay, operation
 
@@ -75,9 +84,7 @@ def abandon_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Op
 
 def limit_replay(replay: Replay, actor: User, rows_per_second: float | None) -> None:
     """Let it read at most so fast; None: as fast as it can. Operator."""
-    if rows_per_second is not None and not 0 < rows_per_second < float("inf"):
-        msg = f"read limit must be rows per second, more than 0: got {rows_per_second}"
-        raise invalid(msg, "rows_per_second")
+    _check_limit(rows_per_second)
     _read_at(replay, actor, "replay.limit", read_limit=rows_per_second)
 
 
@@ -177,7 +184,13 @@ def _earlier(job: Job, actor: User, idempotency_key: str) -> tuple[Replay, Opera
     return (Replay.objects.get(pk=same.params["replay"]), same) if same else None
 
 
-def _check_until(savepoint: Savepoint, until: datetime | None) -> None:
+def _check_limit(rows_per_second: float | None) -> None:
+    if rows_per_second is not None and not 0 < rows_per_second < float("inf"):
+        msg = f"read limit must be rows per second, more than 0: got {rows_per_second}"
+        raise invalid(msg, "rows_per_second")
+
+
+def check_until(savepoint: Savepoint, until: datetime | None) -> None:
     """Refuse an end that lies before the beginning."""
     begin = savepoint.event_time
     if until is not None and begin is not None and until <= begin:
@@ -189,14 +202,9 @@ def _check_until(savepoint: Savepoint, until: datetime | None) -> None:
 
 
 def _create(
-    actor: User,
-    savepoint: Savepoint,
-    version: JobVersion,
-    parallelism: int,
-    until: datetime | None,
-    *,
-    discards: bool,
+    actor: User, savepoint: Savepoint, version: JobVersion, drop: list[str], **wishes: Any
 ) -> Replay:
+    """A replay with the next number."""
     job = savepoint.job
     newest = Replay.objects.aggregate(newest=Max("number"))["newest"] or 0
     replay = Replay.objects.create(
@@ -204,20 +212,14 @@ def _create(
         job=job,
         savepoint=savepoint,
         version=version,
-        parallelism=parallelism,
-        until=until,
-        discards=discards,
         status=Replay.Status.STARTING,
         event_time_start=savepoint.event_time,
         created_by=actor,
+        **wishes,
     )
-    after = {
-        "savepoint": savepoint.pk,
-        "version": version.number,
-        "parallelism": parallelism,
-        "until": until and until.isoformat(),
-        "discards": discards,
-    }
+    until = wishes["until"]
+    after = {"savepoint": savepoint.pk, "version": version.number, **wishes, "drop": drop}
+    after["until"] = until and until.isoformat()
     record(actor, "replay.create", str(replay), job=job, after=after)
     return replay
 

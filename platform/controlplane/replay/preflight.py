@@ -5,6 +5,8 @@ Errors   Refused: 409 with the engine's own sentence, 502 when it does not answe
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from controlplane.access.errors import Refused, conflict
 from controlplane.backends.contract import Preflight, Start
 from controlplane.backends.errors import EngineAway, EngineError
@@ -15,8 +17,13 @@ from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.usable import why_unusable
 
 
-def preflight(savepoint: Savepoint, version: JobVersion, parallelism: int) -> Preflight:
-    """What would become of each operator's state; the engine builds the graph for it."""
+def preflight(
+    savepoint: Savepoint, version: JobVersion, parallelism: int, drop: Collection[str] = ()
+) -> Preflight:
+    """What would become of each operator's state; the engine builds the graph for it.
+
+    `drop`: state (uid, or uid/state) that may be left behind.
+    """
     check_fit(savepoint, version)
     job = savepoint.job
     settings, engine = settings_from(job.settings), client_for(job.cluster)
@@ -30,6 +37,7 @@ def preflight(savepoint: Savepoint, version: JobVersion, parallelism: int) -> Pr
                 arguments=settings.arguments,
                 settings=settings.for_engine(job.name),
                 savepoint_path=savepoint.location,
+                allow_non_restored=frozenset(drop),
             )
         )
     except EngineAway as error:

@@ -14,6 +14,7 @@ from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
 from controlplane.replay.models import Replay
+from controlplane.snapshots.catalogue import SHOWN, WIDE, CatalogueRow
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.usable import usable
 
@@ -145,25 +146,25 @@ class ReplayChoices:
     """What a new replay can start from."""
 
     job: Job
-    savepoints: tuple[Savepoint, ...]
+    rows: tuple[CatalogueRow, ...]
+    """Usable savepoints, newest first."""
     versions: tuple[JobVersion, ...]
     savepoint: Savepoint | None
     version: JobVersion | None
-    parallelism: int
 
 
 def replay_choices(job: Job, savepoint_id: int | None, number: int | None) -> ReplayChoices:
     """Usable savepoints and versions, with the ones asked for, or the newest, chosen."""
-    found = usable(job.savepoints.all()).select_related("version")
-    savepoints = tuple(found.order_by("-created_at", "-id")[:200])
-    versions = tuple(job.versions.order_by("-number"))
-    picked = next((one for one in savepoints if one.pk == savepoint_id), None)
+    found = usable(job.savepoints.all()).defer(*WIDE).select_related("job", "version")
+    newest = found.order_by("-created_at", "-id")[:SHOWN]
+    rows = tuple(CatalogueRow(one, (), None) for one in newest)
+    versions = tuple(job.versions.select_related("created_by").order_by("-number"))
+    picked = next((row.savepoint for row in rows if row.number == savepoint_id), None)
     version = next((one for one in versions if one.number == number), None)
     return ReplayChoices(
         job,
-        savepoints,
+        rows,
         versions,
-        picked or next(iter(savepoints), None),
+        picked or next((row.savepoint for row in rows), None),
         version or next(iter(versions), None),
-        int(job.settings.get("parallelism", 1)),
     )

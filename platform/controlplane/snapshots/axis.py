@@ -6,7 +6,7 @@ only what knows its position is drawn: savepoints, and runs that started from on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -55,9 +55,16 @@ class Axis:
         return [(name, 14 + 22 * place, self.lane(name)) for place, name in enumerate(names)]
 
 
-def axis(job: Job, rows: Sequence[CatalogueRow], now: datetime, *, by_event_time: bool) -> Axis:
-    """The axis of one job; from the first mark to the last, or to now."""
-    found = [*_savepoints(rows, by_event_time), *_deploys(job, by_event_time)]
+def axis(
+    job: Job,
+    rows: Sequence[CatalogueRow],
+    now: datetime,
+    *,
+    by_event_time: bool,
+    to: Callable[[int], str] = "#sp-{}".format,
+) -> Axis:
+    """The axis of one job; from the first mark to the last, or to now. A savepoint leads `to`."""
+    found = [*_savepoints(rows, by_event_time, to), *_deploys(job, by_event_time)]
     if not by_event_time:
         found += _checkpoints(job)
     times = [at for at, _ in found] + ([] if by_event_time else [now])
@@ -76,7 +83,9 @@ def _placed(mark: Mark, share: float) -> Mark:
     return Mark(place, mark.lane, mark.tone, mark.title, mark.href, mark.hollow)
 
 
-def _savepoints(rows: Iterable[CatalogueRow], by_event: bool) -> Iterator[tuple[datetime, Mark]]:
+def _savepoints(
+    rows: Iterable[CatalogueRow], by_event: bool, to: Callable[[int], str]
+) -> Iterator[tuple[datetime, Mark]]:
     for row in rows:
         one = row.savepoint
         at = one.event_time if by_event else row.taken_at
@@ -86,7 +95,7 @@ def _savepoints(rows: Iterable[CatalogueRow], by_event: bool) -> Iterator[tuple[
         tone = "crit" if bad else "idle" if row.marked else "save"
         label = f", {one.label}" if one.label else ""
         words = f"Savepoint {one.pk}{label}, {at:%Y-%m-%d %H:%M:%S} UTC, {row.health}"
-        yield at, Mark(0, "Savepoints", tone, words, f"#sp-{one.pk}", row.health == "unverified")
+        yield at, Mark(0, "Savepoints", tone, words, to(one.pk), row.health == "unverified")
 
 
 def _checkpoints(job: Job) -> Iterator[tuple[datetime, Mark]]:

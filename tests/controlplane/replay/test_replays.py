@@ -192,6 +192,21 @@ def test_a_replay_follows_the_end_of_its_run(replay, clock, state, status):
         assert replay.failure == "division by zero in daily"
 
 
+def test_it_starts_without_the_state_that_was_agreed_to_and_reads_at_its_pace(
+    savepoint, version_2, alice, drive, engine
+):
+    replay, operation = start_replay(
+        savepoint, version_2, alice, 2, read_limit=5000.0, drop=["late", "late"]
+    )
+    assert drive(operation).error == ""
+    replay.refresh_from_db()
+    started = engine.jobs[replay.run.engine_job_id].request
+    assert (started.allow_non_restored, replay.run.dropped) == (frozenset({"late"}), ["late"])
+    assert (engine.limits[replay.run.engine_job_id], replay.read_limit) == (5000.0, 5000.0)
+    with pytest.raises(Refused, match="read limit must be rows per second, more than 0: got -1"):
+        start_replay(savepoint, version_2, alice, 2, read_limit=-1.0)
+
+
 def test_the_preflight_shows_each_operator(savepoint, version_2, engine):
     found = preflight(savepoint, version_2, 2)
     assert found.ok

@@ -69,6 +69,8 @@ def start(
         parallelism=body.parallelism,
         until=body.until,
         discards=body.dry_run,
+        read_limit=body.rows_per_second,
+        drop=body.drop,
         idempotency_key=key_of(user, idempotency_key),
     )
     return Status(202, {"replay": replay, "operation": operation})

@@ -79,6 +79,8 @@ class ReplayIn(Schema):
     parallelism: int = Field(1, ge=1, le=128)
     until: AwareDatetime | None = Field(None, description="event time at which it ends")
     dry_run: bool = Field(False, description="its sinks write nothing")
+    rows_per_second: float | None = Field(None, gt=0, description="that it reads; null: no limit")
+    drop: list[str] = Field([], description="state that may be left behind: uid or uid/state")
 
 
 class ReplayStarted(Schema):

@@ -48,6 +48,7 @@ def create_run(context: Context) -> None:
         parallelism=replay.parallelism,
         purpose=Run.Purpose.REPLAY,
         restored_from=replay.savepoint,
+        dropped=list(operation.params.get("drop", ())),
     )
     replay.run = run
     replay.save(update_fields=["run"])
@@ -55,11 +56,15 @@ def create_run(context: Context) -> None:
 
 
 def confirm(context: Context) -> Outcome:
-    """See it come up with every task, and ask for its sinks."""
+    """See it come up with every task, let it read at its pace, and ask for its sinks."""
     outcome = starting.confirm(context)
     if isinstance(outcome, Wait):
         return outcome
-    plan = context.engine.engine_plan(run_of(context.operation).engine_job_id)
+    engine_job_id = run_of(context.operation).engine_job_id
+    limit = replay_of(context.operation).read_limit
+    if limit is not None and outcome.found["state"] == "RUNNING":
+        context.engine.limit_reading(engine_job_id, limit)
+    plan = context.engine.engine_plan(engine_job_id)
     return Done({**outcome.found, "engine_plan": dict(plan)})
 
 

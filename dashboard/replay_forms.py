@@ -1,0 +1,52 @@
+"""Forms of a new replay: its choices in the address, and the wish to start it; see `forms.py`."""
+
+from __future__ import annotations
+
+from django import forms
+
+from controlplane.replay.wizard import STEPS
+from dashboard.forms import Wish
+
+LIMIT = "the read limit must be rows per second, such as 5000; empty is none"
+UNTIL = "the end must be a time in UTC, such as 2013-06-01 00:00"
+TIME = "the time must be in UTC, such as 2013-06-01 00:00"
+SUBTASKS = "parallelism must be a whole number from 1 to 128"
+
+
+class Choices(forms.Form):
+    """What is the same in the address and in the wish."""
+
+    parallelism = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=128,
+        error_messages={"invalid": SUBTASKS, "min_value": SUBTASKS, "max_value": SUBTASKS},
+    )
+    limit = forms.FloatField(
+        required=False,
+        min_value=0.001,
+        error_messages={
+            "invalid": LIMIT,
+            "min_value": "the read limit must be more than 0; empty is none",
+        },
+    )
+    until = forms.DateTimeField(required=False, error_messages={"invalid": UNTIL})
+
+
+class PlanForm(Choices):
+    """The address of a step."""
+
+    step = forms.ChoiceField(choices=[(name, "") for name in STEPS], required=False)
+    sp = forms.IntegerField(required=False)
+    version = forms.IntegerField(required=False)
+    sink = forms.ChoiceField(choices=[("shadow", ""), ("none", "")], required=False)
+    clock = forms.ChoiceField(choices=[("event", ""), ("wall", "")], required=False)
+    at = forms.DateTimeField(required=False, error_messages={"invalid": TIME})
+
+
+class ReplayForm(Choices, Wish):
+    """Start a replay."""
+
+    savepoint = forms.IntegerField(error_messages={"required": "choose a savepoint"})
+    version = forms.IntegerField(error_messages={"required": "choose a version"})
+    discards = forms.BooleanField(required=False)

@@ -1,0 +1,154 @@
+"""A replay that is being planned: what was chosen so far, and what each choice means.
+
+    start ─▶ code ─▶ sinks ─▶ restore ─▶ review ─▶ start_replay
+
+Nothing is stored before it starts: the choices travel in the address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from controlplane.access.errors import Refused, invalid
+from controlplane.backends.contract import RestoreRow
+from controlplane.jobs.models import Job, JobVersion
+from controlplane.moments import epoch_ms
+from controlplane.replay.actions import check_until
+from controlplane.replay.preflight import preflight
+from controlplane.snapshots.catalogue import CatalogueRow
+from controlplane.snapshots.models import Savepoint
+
+STEPS = ("start", "code", "sinks", "restore", "review")
+ORDER = ("incompatible", "dropped", "migrates", "new", "restored")
+"""Problems first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a new replay would be."""
+
+    savepoint: Savepoint
+    version: JobVersion
+    parallelism: int
+    read_limit: float | None
+    """Rows per second; None is as fast as it can."""
+    until: datetime | None
+    """Event time at which it ends."""
+    discards: bool
+    drop: tuple[str, ...]
+    """State that may be left behind: uid, or uid/state."""
+
+    def check(self) -> None:
+        """Refuse an end that lies before the beginning."""
+        check_until(self.savepoint, self.until)
+
+    @property
+    def command(self) -> str:
+        """The same as a command."""
+        job = self.savepoint.job.name
+        words = ["headwater replay start", job, str(self.savepoint.pk), str(self.version.number)]
+        words += ["-p", str(self.parallelism)]
+        if self.read_limit is not None:
+            words += ["--limit", f"{self.read_limit:.15g}"]
+        if self.until is not None:
+            words += ["--until", f"{self.until:%Y-%m-%dT%H:%M:%SZ}"]
+        words += ["--dry-run"] if self.discards else []
+        return " ".join([*words, *(f"--drop {key}" for key in self.drop)])
+
+    def again_ms(self, live_ms: int | None) -> int | None:
+        """Event time from the savepoint to where the live job is."""
+        start = epoch_ms(self.savepoint.event_time)
+        return None if start is None or live_ms is None else max(0, live_ms - start)
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLine:
+    """What becomes of one operator, or of one of its states."""
+
+    row: RestoreRow
+    agreed: bool
+    """Whether a person has said that it may be left behind."""
+
+    @property
+    def key(self) -> str:
+        """How that is said: uid, or uid/state."""
+        return f"{self.row.uid}/{self.row.state}" if self.row.state else self.row.uid
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether it is lost."""
+        return self.row.outcome == "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """What a plan would restore."""
+
+    lines: tuple[RestoreLine, ...]
+    refusals: tuple[str, ...]
+    """Why it cannot start, whatever is agreed to."""
+
+    @property
+    def waiting(self) -> list[RestoreLine]:
+        """What somebody has to agree to first."""
+        return [line for line in self.lines if line.is_dropped and not line.row.allowed]
+
+    @property
+    def asks(self) -> list[RestoreLine]:
+        """What is lost, with or without consent."""
+        return [line for line in self.lines if line.is_dropped]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it can start."""
+        return not self.refusals and not self.waiting
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many of each outcome, problems first."""
+        found = [line.row.outcome for line in self.lines]
+        return [(name, found.count(name)) for name in ORDER if name in found]
+
+
+def restore_of(plan: Plan) -> Restore:
+    """Ask the engine, which builds the graph for it; nothing is started."""
+    try:
+        found = preflight(plan.savepoint, plan.version, plan.parallelism, plan.drop)
+    except Refused as refused:
+        return Restore((), (refused.message,))
+    rows = sorted(found.rows, key=lambda row: ORDER.index(row.outcome))
+    lines = tuple(RestoreLine(row, _key_in(row, plan.drop)) for row in rows)
+    wrong = [row.sentence for row in rows if not row.allowed and row.outcome != "dropped"]
+    if not found.ok and all(row.allowed for row in rows):
+        wrong = list(found.refusals)
+    return Restore(lines, tuple(wrong))
+
+
+def _key_in(row: RestoreRow, drop: Collection[str]) -> bool:
+    return row.uid in drop or f"{row.uid}/{row.state}" in drop
+
+
+def savepoint_before(
+    job: Job, rows: Collection[CatalogueRow], at: datetime, *, by_event_time: bool
+) -> Savepoint:
+    """The last usable savepoint at or before a time. Raises Refused when there is none."""
+    known = [(_when(row, by_event_time=by_event_time), row) for row in rows]
+    times = [(when, row.number, row) for when, row in known if when is not None]
+    before = [one for one in times if one[0] <= at]
+    if before:
+        return max(before)[2].savepoint
+    first = min(times, default=None)
+    if first is None:
+        msg = f"no savepoint of {job.name} knows its event time: choose one by when it was taken"
+        raise invalid(msg, "at")
+    msg = (
+        f"no savepoint of {job.name} is from before {at:%Y-%m-%d %H:%M:%S} UTC: the first is of "
+        f"{first[0]:%Y-%m-%d %H:%M:%S}; choose a later time, or start from it"
+    )
+    raise invalid(msg, "at")
+
+
+def _when(row: CatalogueRow, *, by_event_time: bool) -> datetime | None:
+    return row.savepoint.event_time if by_event_time else row.taken_at

@@ -1,0 +1,150 @@
+"""A new replay in five steps: the plan is in the address, and is started from the last one."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+
+from controlplane.backends.contract import SavepointSummary
+from controlplane.snapshots.models import Savepoint
+
+
+@pytest.fixture
+def known(savepoint, engine):
+    """The savepoint lies where the engine can read it."""
+    found = SavepointSummary(savepoint.location, "flights", 1, 7_800, savepoint.event_time, {})
+    engine.savepoints[savepoint.location] = found
+    return savepoint
+
+
+@pytest.fixture
+def step(as_, alice, savepoint):
+    """The page of a step, as text."""
+    browser = as_(alice)
+
+    def get(step="start", **choices):
+        query = urlencode({"job": "flights", "step": step} | choices, doseq=True)
+        response = browser.get(f"/replays/new/?{query}")
+        assert response.status_code == 200
+        return unescape(response.content.decode())
+
+    return get
+
+
+def at(page):
+    """The step that a page shows, and the choices in the addresses of its steps."""
+    href, _ = re.search(r'<a href="\?([^"]*)"( aria-current="step")', page).groups()
+    pairs = parse_qsl(href)
+    return dict(pairs)["step"], [pair for pair in pairs if pair[0] not in {"job", "step"}]
+
+
+def test_without_any_choice_it_is_the_newest_of_everything(step, savepoint):
+    place, choices = at(step())
+    assert place == "start"
+    assert choices == [
+        ("sp", str(savepoint.pk)),
+        ("version", "1"),
+        ("parallelism", "2"),
+        ("sink", "shadow"),
+    ]
+
+
+def test_every_choice_stays_in_the_address(step, known, engine):
+    engine.drops = {"late": 4}
+    chosen = {"parallelism": 3, "limit": "5000", "until": "2013-06-01 00:00", "sink": "none"}
+    page = step("review", drop=["late"], **chosen)
+    place, choices = at(page)
+    assert place == "review"
+    assert dict(choices) == {
+        "sp": str(known.pk),
+        "version": "1",
+        "parallelism": "3",
+        "limit": "5000",
+        "until": "2013-06-01 00:00:00",
+        "sink": "none",
+        "drop": "late",
+    }
+    command = f"headwater replay start flights {known.pk} 1 -p 3 --limit 5000"
+    assert f"{command} --until 2013-06-01T00:00:00Z --dry-run --drop late" in page
+    assert "late is left behind, 4 rows" in page
+
+
+def test_a_time_takes_the_savepoint_before_it(step, savepoint):
+    later = Savepoint.objects.get(pk=savepoint.pk)
+    later.pk, later.location = None, "/tmp/sp-2"
+    later.event_time += timedelta(days=10)
+    later.save()
+    page = step(at="2013-03-20 00:00")
+    assert dict(at(page)[1])["sp"] == str(savepoint.pk)
+    assert f"Savepoint {savepoint.pk} is the last one before 2013-03-20 00:00" in page
+    assert dict(at(step(at="2013-03-24 05:07"))[1])["sp"] == str(later.pk)
+
+
+def test_a_time_before_the_first_savepoint_is_refused_in_place(step):
+    page = step(at="2013-01-01 00:00")
+    assert at(page)[0] == "start"
+    assert "No savepoint of flights is from before 2013-01-01 00:00:00 UTC: the first is of" in page
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place", "sentence"),
+    [
+        ({"at": "noon"}, "start", "The time must be in UTC, such as 2013-06-01 00:00."),
+        ({"parallelism": "0"}, "code", "Parallelism must be a whole number from 1 to 128."),
+        ({"limit": "-5"}, "code", "The read limit must be more than 0; empty is none."),
+        ({"until": "2013-01-01 00:00"}, "code", "cannot end at 2013-01-01 00:00 UTC"),
+    ],
+)
+def test_what_cannot_be_used_is_said_at_its_step(wrong, place, sentence, step):
+    page = step("review", **wrong)
+    assert at(page)[0] == place
+    assert sentence in page
+
+
+def test_a_damaged_savepoint_is_no_choice(step, savepoint):
+    Savepoint.objects.update(verdict="damaged")
+    assert "flights has no savepoint to replay from" in step()
+
+
+def test_what_would_restore_is_asked_of_the_engine(step, savepoint):
+    page = step("review")
+    assert at(page)[0] == "restore"
+    assert "Snapshot is not there: no folder /tmp/sp-1; check the path." in page
+    assert 'disabled title="Choose another version, or another savepoint"' in page
+
+
+def test_lost_state_needs_consent_of_each_before_the_review(step, known, engine):
+    engine.drops = {"late": 4, "stale": 1}
+    page = step("review", drop=["late"])
+    assert at(page)[0] == "restore"
+    assert "1 state has no place in version 1" in page
+    assert 'name="drop" value="late" required checked' in page
+    assert 'name="drop" value="stale" required>' in page
+    assert at(step("review", drop=["late", "stale"]))[0] == "review"
+
+
+def test_another_version_asks_for_consent_anew(step, known):
+    page = step("code", drop=["late"])
+    assert 'type="hidden" name="drop"' not in page
+
+
+def test_who_may_only_look_asks_nothing_of_the_engine(as_, bob, known, engine):
+    page = as_(bob).get("/replays/new/?job=flights&step=review").content.decode()
+    assert "Starting a replay needs the operator role" in page
+    assert "preflight" not in engine.calls
+
+
+def test_the_review_starts_it_as_planned(as_, alice, step, known, engine):
+    engine.drops = {"late": 4}
+    page = step("review", drop=["late"], limit="5000", parallelism=3)
+    form = page[page.index('id="plan"') :]
+    fields = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+    response = as_(alice).post("/replays/new/", fields)
+    replay = known.replays.get()
+    assert response["Location"] == f"/replays/{replay.pk}/"
+    assert (replay.parallelism, replay.read_limit, replay.until) == (3, 5000.0, None)
+    assert replay.job.operations.get().params["drop"] == ["late"]
