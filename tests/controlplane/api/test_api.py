@@ -13,13 +13,16 @@ from django.utils import timezone
 
 from controlplane.access.models import Membership, Role, Team
 from controlplane.access.tokens import issue_token
-from controlplane.alerts.models import Alert
+from controlplane.alerts.models import Alert, AlertRule
 from controlplane.audit.models import AuditEntry
 from controlplane.audit.record import record
 from controlplane.backends.models import Cluster
 from controlplane.jobs import actions
+from controlplane.jobs.models import Run
 from controlplane.operations.models import Operation
+from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
+from large_history import fill
 from people import JOB_FILE
 
 NOW = timezone.now()
@@ -211,7 +214,15 @@ def test_a_page_has_a_size(program, limit):
     assert program.get("jobs", limit=limit).status_code == 422
 
 
-LISTS = ["jobs", "jobs/flights/versions", "jobs/flights/savepoints", "operations", "audit"]
+LISTS = [
+    "jobs",
+    "jobs/flights/runs",
+    "jobs/flights/versions",
+    "jobs/flights/savepoints",
+    "operations",
+    "alerts",
+    "audit",
+]
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -223,10 +234,23 @@ def test_a_list_takes_as_many_queries_however_long_it_is(program, path, flights,
             assert program.get(path).status_code == 200
         return len(queries)
 
+    rule = AlertRule.objects.create(team=flights.team, measure="restarts", threshold=1)
+    fill(flights.team, flights.cluster, jobs=1, checkpoints=2, first=9)
     before = count()
-    for number in range(3):
-        actions.create_job(f"job-{number}", flights.team, alice, "job.py", JOB_FILE)
-        actions.add_version(flights, alice, "job.py", JOB_FILE + str(number).encode())
+    for job in fill(flights.team, flights.cluster, jobs=3, checkpoints=6):
+        version = actions.add_version(flights, alice, "job.py", JOB_FILE + b"# " + job.name.encode())
+        run = Run.objects.create(
+            job=flights,
+            version=version,
+            cluster=flights.cluster,
+            engine_job_id=job.name,
+            state="FINISHED",
+            state_since=timezone.now(),
+        )
+        request_savepoint(job, alice)
+        Operation.objects.filter(job=job).update(run=run)
+        now = timezone.now()
+        Alert.objects.create(rule=rule, job=job, state="firing", since=now, seen_at=now)
         Savepoint.objects.create(job=flights, origin="manual", created_by=alice)
         record(alice, "x", "y", job=flights)
     assert count() == before
