@@ -14,7 +14,7 @@ from controlplane.access.errors import conflict, invalid
 from controlplane.access.lookup import require_in
 from controlplane.access.models import Role, Team
 from controlplane.alerts.addresses import Forbidden, checked_url, private_allowed
-from controlplane.alerts.measures import EVERYWHERE
+from controlplane.alerts.measures import EVERYWHERE, ONE_JOB
 from controlplane.alerts.models import OPEN, Alert, AlertRule, Route
 from controlplane.audit.record import record
 from controlplane.jobs.models import Job
@@ -37,10 +37,7 @@ def add_rule(
     """Look at something from now on. Raises Refused."""
     require_in(actor, team, Role.OPERATOR)
     if job is None and measure in EVERYWHERE:
-        msg = (
-            f"{AlertRule.Measure(measure).label.lower()} are counted for the whole installation, "
-            "not for each job: choose one job, so that it is told once"
-        )
+        msg = f"{ONE_JOB}, so that it is told once"
         raise invalid(msg, "job")
     rule = AlertRule.objects.create(
         team=team,

@@ -70,6 +70,8 @@ UNITS = {
 
 EVERYWHERE = frozenset({Measure.POINTS_DROPPED})
 """Of the whole installation: the same whichever job is asked about."""
+ONE_JOB = "points are counted for the whole installation, not for each job: choose one job"
+"""Why a rule about one of those is not one of a team."""
 
 
 def measure_all(job_ids: Iterable[int], now: datetime) -> dict[int, Values]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from controlplane.alerts.dropped import over_an_hour, rises_between
 from controlplane.alerts.machine import Life, Phase, judge, step
+from controlplane.alerts.measures import EVERYWHERE, ONE_JOB
 from controlplane.alerts.models import AlertRule
 from controlplane.alerts.recovery import behind_over
 from controlplane.jobs.models import Job, RunFailure
@@ -69,6 +70,8 @@ def preview(
     jobs: Sequence[Job], measure: Measure, threshold: float, for_seconds: int, now: datetime
 ) -> Preview:
     """Run the rule over the last days of these jobs."""
+    if measure in EVERYWHERE and len(jobs) > 1:
+        return Preview((), unknown=ONE_JOB)
     chosen = jobs[:MOST_JOBS]
     start_ms, end_ms = epoch_ms(now - timedelta(days=DAYS)), epoch_ms(now)
     values = _history(chosen, measure, start_ms, end_ms)

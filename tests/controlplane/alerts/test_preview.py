@@ -108,6 +108,8 @@ def test_a_recovery_point_is_played_against_the_objective_of_today(run, running)
 def test_dropped_points_count_for_an_hour_and_a_counter_may_begin_anew(running, settings, tmp_path):
     settings.HEADWATER_HOME = tmp_path
     assert preview([running], Measure.POINTS_DROPPED, 1, 0, NOW).unknown
+    both = preview([running, running], Measure.POINTS_DROPPED, 1, 0, NOW)
+    assert both.unknown.endswith("choose one job")
     values = {600: 7.0, 500: 7.0, 300: 9.0, 200: 4.0, 100: 4.0}
     points = [
         Point(

@@ -238,7 +238,9 @@ def test_a_list_takes_as_many_queries_however_long_it_is(program, path, flights,
     fill(flights.team, flights.cluster, jobs=1, checkpoints=2, first=9)
     before = count()
     for job in fill(flights.team, flights.cluster, jobs=3, checkpoints=6):
-        version = actions.add_version(flights, alice, "job.py", JOB_FILE + b"# " + job.name.encode())
+        version = actions.add_version(
+            flights, alice, "job.py", JOB_FILE + b"# " + job.name.encode()
+        )
         run = Run.objects.create(
             job=flights,
             version=version,
