@@ -7,7 +7,7 @@
     no_objective
 
 Restorable are completed checkpoints of the job's newest run, while an engine still has it, and
-savepoints that are complete and not known to be damaged or gone.
+savepoints that are complete, not gone, and not found bad by their last verification.
 
 Cost     three queries, however many jobs.
 """
@@ -23,6 +23,7 @@ from django.db.models import Max
 
 from controlplane.jobs.models import Job, Run, RunState
 from controlplane.snapshots.models import Checkpoint, Savepoint
+from controlplane.snapshots.usable import BAD
 
 FORGOTTEN = (RunState.CANCELED, RunState.FINISHED, RunState.LOST)
 """After these ends an engine has thrown the checkpoints away, or is gone with them."""
@@ -111,5 +112,5 @@ def _savepoints(job_ids: Iterable[int]) -> dict[int, datetime]:
         job__in=job_ids,
         status__in=[Savepoint.Status.COMPLETED, Savepoint.Status.MARKED],
         missing_since=None,
-    ).exclude(verdict=Savepoint.Verdict.DAMAGED)
+    ).exclude(verdict__in=BAD)
     return dict(usable.values_list("job").annotate(at=Max("taken_at")))

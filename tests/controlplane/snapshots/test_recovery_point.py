@@ -44,8 +44,9 @@ def test_the_newer_of_checkpoint_and_savepoint_counts(point, checkpoint, make, c
     assert point().source == "checkpoint"
     savepoint = make(0)
     assert (point().source, point().at) == ("savepoint", clock())
-    Savepoint.objects.filter(pk=savepoint.pk).update(verdict="damaged")
-    assert point().source == "checkpoint"
+    for bad in ("damaged", "unreadable"):
+        Savepoint.objects.filter(pk=savepoint.pk).update(verdict=bad)
+        assert point().source == "checkpoint"
 
 
 def test_checkpoints_of_a_cancelled_run_are_gone(point, checkpoint):
