@@ -120,6 +120,11 @@ urlpatterns = [
     ),
     path("jobs/<str:name>/versions/", versions.page, name="versions"),
     path("jobs/<str:name>/versions/upload/", versions.upload, name="upload"),
+    path(
+        "jobs/<str:name>/versions/upload/corrected/",
+        versions.corrected,
+        name="upload_corrected",
+    ),
     path("jobs/<str:name>/versions/diff/", versions.diff, name="version_diff"),
     path("jobs/<str:name>/configuration/", configuration.page, name="configuration"),
     path("jobs/<str:name>/settings/", configuration.settings, name="job_settings"),

@@ -112,6 +112,7 @@ ROUTES: dict[str, Rule] = {
     # versions
     "GET /jobs/<str:name>/versions/": viewer(),
     "POST /jobs/<str:name>/versions/upload/": operator(file="@flights.py"),
+    "POST /jobs/<str:name>/versions/upload/corrected/": operator(),
     "GET /jobs/<str:name>/versions/diff/": viewer(old="{number}", new="{number}"),
     "GET /jobs/<str:name>/configuration/": viewer(),
     "POST /jobs/<str:name>/settings/": operator(parallelism="2"),

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.access.lookup import job_for, version_for
 from controlplane.jobs.actions import add_version
+from controlplane.jobs.first_replay import upload_corrected
 from controlplane.jobs.queries import job_frame, version_rows
 from controlplane.jobs.version_diff import version_diff
 from dashboard.answers import checked, said
@@ -48,6 +49,15 @@ def upload(request: UserRequest, name: str) -> HttpResponse:
     version = add_version(job, request.user, file.name, file.read(), note=asked["note"])
     back = reverse("dashboard:versions", args=[name])
     return said(request, f"Version {version.number} of {job.name} is here", back, move=True)
+
+
+@login_required
+@require_POST
+def corrected(request: UserRequest, name: str) -> HttpResponse:
+    """Add the demo's second version to its flights; nothing runs it yet."""
+    version = upload_corrected(job_for(request.user, name), request.user)
+    back = reverse("dashboard:job", args=[name])
+    return said(request, f"Version {version.number} of {name} is here", back, move=True)
 
 
 @login_required

@@ -16,6 +16,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from controlplane.access.lookup import allows
 from controlplane.access.models import Role
 from controlplane.alerts.models import Alert
+from controlplane.jobs.first_replay import CORRECTED, FIRST, has_file, next_step
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.live import topics
@@ -101,6 +102,18 @@ class JobFrame:
         """Whether a newer version than the running one is there."""
         newest, run = self.newest_version, self.run
         return bool(newest and run and newest.number > run.version.number)
+
+    @property
+    def suggests_replay(self) -> bool:
+        """Whether it is the demo's flights, which nobody has replayed yet."""
+        newest = self.newest_version
+        known = has_file(newest, FIRST) or has_file(newest, CORRECTED)
+        return known and self.is_running and self.may_operate and not self.replays
+
+    @property
+    def first_replay(self) -> str:
+        """What is to be done next for that: savepoint, upload or replay."""
+        return next_step(self.job, self.newest_version)
 
 
 def job_frame(job: Job, user: User) -> JobFrame:
