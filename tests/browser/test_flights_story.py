@@ -85,7 +85,7 @@ def a_savepoint_is_taken_with_the_button(page: Page) -> None:
     dialog.get_by_role("button", name="Take savepoint").click()
     expect(dialog).not_to_be_visible()
     expect(page.locator(".toast")).to_contain_text("is complete", timeout=LATER)
-    page.get_by_role("link", name=re.compile("Savepoints")).first.click()
+    page.get_by_label("Job sections").get_by_role("link", name=re.compile("Savepoints")).click()
     row = page.locator("#catalogue tbody tr", has_text="before version 2")
     expect(row).to_contain_text("2013")
     expect(row.get_by_role("link", name="Replay from here")).to_be_visible()
