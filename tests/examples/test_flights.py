@@ -68,8 +68,9 @@ def test_three_kills_leave_no_trace(
 def test_resumes_elsewhere_at_another_parallelism(start: Start, tmp_path: Path) -> None:
     """1 -> 3 -> 2: each time the cluster is destroyed and the savepoint's folder moved."""
     output, savepoint = tmp_path / "daily", None
+    allowed = ("--snapshots", str(tmp_path))
     for home, parallelism, month in (("a", 1, "2013-02"), ("b", 3, "2013-06")):
-        with LocalCluster(tmp_path / home, task_managers=2, slots=2) as cluster:
+        with LocalCluster(tmp_path / home, task_managers=2, slots=2, options=allowed) as cluster:
             # Open-ended, so that it can be stopped however late this test is.
             job = start(
                 cluster.url,
@@ -83,7 +84,7 @@ def test_resumes_elsewhere_at_another_parallelism(start: Start, tmp_path: Path) 
             taken = job.stop(tmp_path / home / "taken")
         savepoint = Path(shutil.move(taken, tmp_path / f"savepoint-{home}"))
         shutil.rmtree(tmp_path / home)
-    with LocalCluster(tmp_path / "c", task_managers=2, slots=1) as cluster:
+    with LocalCluster(tmp_path / "c", task_managers=2, slots=1, options=allowed) as cluster:
         job = start(cluster.url, output, parallelism=2, savepoint=savepoint)
         job.wait_until_finished()
         job.assert_output(truth(v1))

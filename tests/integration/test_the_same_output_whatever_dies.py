@@ -88,7 +88,12 @@ def test_a_job_stopped_and_moved_goes_on_elsewhere_at_another_parallelism(
     moved = shutil.move(stopped, tmp_path / "moved")
 
     with (
-        LocalCluster(tmp_path / "elsewhere", task_managers=1, slots=3) as cluster,
+        LocalCluster(
+            tmp_path / "elsewhere",
+            task_managers=1,
+            slots=3,
+            options=("--snapshots", str(tmp_path)),
+        ) as cluster,
         EngineClient(cluster.url) as client,
     ):
         elsewhere = Bench(cluster, client, bench.data, bench.output)

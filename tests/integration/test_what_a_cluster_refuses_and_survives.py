@@ -55,7 +55,7 @@ def test_a_job_file_without_execute_is_refused(bench: Bench) -> None:
 def test_a_snapshot_that_cannot_be_used_starts_nothing(
     bench: Bench, tmp_path: Path, content: str | None, sentence: str
 ) -> None:
-    folder = tmp_path / "savepoint"
+    folder = bench.cluster.home / "savepoints" / tmp_path.name
     if content is not None:
         folder.mkdir()
     before = len(bench.client.jobs())
