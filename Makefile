@@ -38,11 +38,14 @@ test-postgres: setup ## the control plane's tests on a Postgres and a Redis of t
 	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser" tests/controlplane tests/dashboard
 
 test-browser: setup ## the story in real Chromium
-	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m browser tests/browser
+	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m "browser and not timed" tests/browser
 
 bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines and large snapshots; recovery time
 	@$(PYTHON_IN) -m benchmarks
 	@$(PYTHON_IN) -m benchmarks.recovery
+
+bench-pages: setup ## how long pages of large jobs take in real Chromium
+	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -s -m timed tests/browser
 
 bench-service: setup ## how fast REST answers with 50 jobs, and what 10,000 ended ones leave behind: make bench-service PARALLELISM=4
 	@$(PYTHON_IN) -m benchmarks.service --parallelism $(or $(PARALLELISM),1)
@@ -91,4 +94,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-service bench-collector bench-series bench-replay grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres
+.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-pages bench-service bench-collector bench-series bench-replay grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,16 +12,18 @@ from playwright.sync_api import Page
 SCRIPT = Path(__file__).parents[1] / "dashboard/frontend/node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 LOOKS = [(theme, width) for width in (1440, 400) for theme in ("light", "dark")]
+EACH_ONCE = [LOOKS[0], LOOKS[3]]
+"""Each theme and each width: for pages whose parts the seeded ones have in every look."""
 
 
-def violations(page: Page) -> list[str]:
+def violations(page: Page, looks: Sequence[tuple[str, int]] = LOOKS) -> list[str]:
     """What axe says of the page as it stands, in each look."""
     page.wait_for_function("window.headwater")
     page.emulate_media(reduced_motion="reduce")  # a colour on its way to another is neither
     if not page.evaluate("'axe' in window"):
         page.evaluate(_script())
     found: list[str] = []
-    for theme, width in LOOKS:
+    for theme, width in looks:
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate(SETTLE, theme)
         found += [f"{theme} {width}: {one}" for one in page.evaluate(RUN, RULES)]
