@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
+from dashboard.forms import Confirmed
+
 from controlplane.access.models import ApiToken, Role
 from controlplane.access.tokens import MAX_DAYS
 
@@ -39,22 +41,10 @@ class PersonForm(forms.Form):
     )
 
 
-class TypedForm(forms.Form):
+class TypedForm(Confirmed):
     """A name typed to confirm."""
 
     typed = forms.CharField(max_length=200, error_messages={"required": "type the name to confirm"})
-
-    def __init__(self, *args: object, name: str, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._name = name
-
-    def clean_typed(self) -> str:
-        """Only the exact name confirms."""
-        typed = str(self.cleaned_data["typed"])
-        if typed != self._name:
-            msg = f"type {self._name} to confirm: got {typed}"
-            raise forms.ValidationError(msg)
-        return typed
 
 
 class TokenForm(forms.Form):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django import forms
 
+from dashboard.forms import Confirmed
+
 
 class ClusterForm(forms.Form):
     """An engine to take in."""
@@ -25,22 +27,10 @@ class ChangeClusterForm(forms.Form):
     forget_token = forms.BooleanField(required=False)
 
 
-class ConfirmForm(forms.Form):
+class ConfirmForm(Confirmed):
     """Something that cannot be taken back, confirmed by its name."""
 
     typed = forms.CharField(max_length=300, error_messages={"required": "type the name to confirm"})
-
-    def __init__(self, *args: object, name: str, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._name = name
-
-    def clean_typed(self) -> str:
-        """Only the exact name confirms."""
-        typed = str(self.cleaned_data["typed"])
-        if typed != self._name:
-            msg = f"type {self._name} to confirm: got {typed}"
-            raise forms.ValidationError(msg)
-        return typed
 
 
 class TaskManagerForm(forms.Form):

@@ -16,6 +16,22 @@ class Wish(forms.Form):
     idempotency_key = forms.CharField(max_length=100, required=False)
 
 
+class Confirmed(forms.Form):
+    """What cannot be taken back: its field `typed` must be the name, exactly."""
+
+    def __init__(self, *args: object, name: str, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._name = name
+
+    def clean_typed(self) -> str:
+        """Only the exact name confirms."""
+        typed = str(self.cleaned_data["typed"])
+        if typed != self._name:
+            msg = f"type {self._name} to confirm: got {typed}"
+            raise forms.ValidationError(msg)
+        return typed
+
+
 class DeployForm(Wish):
     """A new job."""
 
@@ -43,7 +59,7 @@ class StartForm(Wish):
     reason = forms.CharField(max_length=500, required=False)
 
 
-class StopForm(Wish):
+class StopForm(Confirmed, Wish):
     """End a job: the safe way, or at once."""
 
     how = forms.ChoiceField(choices=[("stop", ""), ("drain", ""), ("cancel", "")])
@@ -51,20 +67,8 @@ class StopForm(Wish):
         max_length=64, error_messages={"required": "type the job's name to confirm"}
     )
 
-    def __init__(self, *args: object, name: str, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._name = name
 
-    def clean_typed(self) -> str:
-        """Only the exact name confirms."""
-        typed = str(self.cleaned_data["typed"])
-        if typed != self._name:
-            msg = f"type {self._name} to confirm: got {typed}"
-            raise forms.ValidationError(msg)
-        return typed
-
-
-class AbandonForm(Wish):
+class AbandonForm(Confirmed, Wish):
     """End a replay."""
 
     typed = forms.CharField(

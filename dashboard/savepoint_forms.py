@@ -10,7 +10,7 @@ from django import forms
 from controlplane.snapshots.models import SavepointSchedule
 from controlplane.snapshots.policy_actions import PolicyWish
 from controlplane.snapshots.schedule_options import MAX_JITTER_S, MAX_MINUTES, ScheduleOptions
-from dashboard.forms import Wish
+from dashboard.forms import Confirmed, Wish
 
 
 class SavepointForm(Wish):
@@ -53,7 +53,7 @@ class ExpiryForm(forms.Form):
         return None if day is None else datetime(day.year, day.month, day.day, 23, 59, tzinfo=UTC)
 
 
-class DeleteForm(forms.Form):
+class DeleteForm(Confirmed):
     """Delete a savepoint, or only its record."""
 
     how = forms.ChoiceField(choices=[("mark", ""), ("now", ""), ("detach", "")])
@@ -61,18 +61,6 @@ class DeleteForm(forms.Form):
         max_length=20, error_messages={"required": "type the savepoint's number to confirm"}
     )
     reason = forms.CharField(max_length=200, required=False)
-
-    def __init__(self, *args: object, number: int, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        self._number = str(number)
-
-    def clean_typed(self) -> str:
-        """Only the exact number confirms."""
-        typed = str(self.cleaned_data["typed"])
-        if typed != self._number:
-            msg = f"type {self._number} to confirm: got {typed}"
-            raise forms.ValidationError(msg)
-        return typed
 
 
 class ScheduleForm(forms.Form):

@@ -7,7 +7,6 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from controlplane.access.errors import Refused
 from controlplane.access.lookup import difference_for, replay_for
 from controlplane.replay import actions
 from controlplane.replay.models import Replay
@@ -69,10 +68,7 @@ def roll_back(request: UserRequest, replay_id: int) -> HttpResponse:
 
 def _confirmed(request: UserRequest, replay: Replay) -> str:
     """The key of the wish, when the name was typed. Raises Refused."""
-    asked = checked(AbandonForm(request.POST))
-    if asked["typed"] != replay.name:
-        msg = f"type {replay.name} to confirm: got {asked['typed']}"
-        raise Refused(400, "invalid", msg, {"typed": msg})
+    asked = checked(AbandonForm(request.POST, name=replay.name))
     return str(asked["idempotency_key"])
 
 

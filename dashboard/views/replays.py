@@ -8,7 +8,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.errors import Refused
 from controlplane.access.lookup import job_for, replay_for
 from controlplane.jobs.queries import job_frame
 from controlplane.metrics.queries import output_choices
@@ -74,10 +73,7 @@ def one(request: UserRequest, replay_id: int) -> HttpResponse:
 def abandon(request: UserRequest, replay_id: int) -> HttpResponse:
     """End a replay; the live job is not touched."""
     replay = replay_for(request.user, replay_id)
-    asked = checked(AbandonForm(request.POST))
-    if asked["typed"] != replay.name:
-        msg = f"type {replay.name} to confirm: got {asked['typed']}"
-        raise Refused(400, "invalid", msg, {"typed": msg})
+    asked = checked(AbandonForm(request.POST, name=replay.name))
     operation = actions.abandon_replay(
         replay, request.user, idempotency_key=asked["idempotency_key"]
     )

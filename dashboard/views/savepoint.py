@@ -122,7 +122,7 @@ def expiry(request: UserRequest, savepoint_id: int) -> HttpResponse:
 def delete(request: UserRequest, savepoint_id: int) -> HttpResponse:
     """Mark it for deletion, delete it at once, or end its record only."""
     savepoint = savepoint_for(request.user, savepoint_id)
-    asked = checked(DeleteForm(request.POST, number=savepoint_id))
+    asked = checked(DeleteForm(request.POST, name=str(savepoint_id)))
     if asked["how"] == "detach":
         actions.detach_savepoint(savepoint, request.user, asked["reason"])
         sentence = f"Savepoint {savepoint_id} left the catalogue; its files stay"
