@@ -41,7 +41,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hw-collector-") as home, running_redis() as redis_url:
         environment = _environment(Path(home), redis_url)
         _run(environment, "manage.py", "migrate", "--verbosity", "0")
-        _run(environment, "-m", "benchmarks.collector_parts", "rows", str(options.jobs))
+        _run(environment, "-m", "benchmarks.collector_parts", "rows", str(options.jobs), str(PORT))
         played = ("-m", "benchmarks.collector_parts", "engine", str(options.jobs), str(PORT))
         with _running(environment, *played), _running(environment, "manage.py", "collect") as pid:
             time.sleep(WARM_UP_S)
@@ -93,7 +93,7 @@ def _running(environment: dict[str, str], *arguments: str) -> Iterator[int]:
 
 def _profile(pid: int, path: str, seconds: float) -> None:
     argv = ["py-spy", "record", "--pid", str(pid), "--duration", str(int(seconds)), "-o", path]
-    subprocess.run([*argv, "--format", "raw"], check=True)
+    subprocess.run(argv, check=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What the collector's benchmark plays and fills: an engine with moving figures, rows of its jobs.
 
-python -m benchmarks.collector_parts rows 200
+python -m benchmarks.collector_parts rows 200 8190
 python -m benchmarks.collector_parts engine 200 8190
 """
 
@@ -84,7 +84,7 @@ async def serve(jobs: int, port: int) -> None:
     moving.cancel()
 
 
-def make_rows(jobs: int) -> None:
+def make_rows(jobs: int, port: int) -> None:
     """A cluster, and jobs that run on it."""
     import django
 
@@ -96,7 +96,7 @@ def make_rows(jobs: int) -> None:
     from controlplane.backends.models import Cluster
     from controlplane.jobs.models import Job, JobVersion, Run
 
-    cluster = Cluster.objects.create(name="embedded", url=f"http://127.0.0.1:{8_190}")
+    cluster = Cluster.objects.create(name="embedded", url=f"http://127.0.0.1:{port}")
     team = Team.objects.create(name="demo")
     for number in range(jobs):
         job = Job.objects.create(name=f"job-{number}", team=team, cluster=cluster)
@@ -114,6 +114,6 @@ def make_rows(jobs: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "rows":
-        make_rows(int(sys.argv[2]))
+        make_rows(int(sys.argv[2]), int(sys.argv[3]))
     else:
         asyncio.run(serve(int(sys.argv[2]), int(sys.argv[3])))

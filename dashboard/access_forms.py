@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django import forms
 
-from dashboard.forms import Confirmed
-
 from controlplane.access.models import ApiToken, Role
 from controlplane.access.tokens import MAX_DAYS
+from dashboard.forms import Confirmed
 
 
 class NameForm(forms.Form):

@@ -9,7 +9,9 @@ signed_in()       login       in       in       in      in       in
 viewer()          login      404       in       in      in       in
 operator()        login      404      403       in      in       in
 admin()           login      404      403      403      in       in
-superuser()       login      403      403      403     403       in
+platform_admin()  login      403      403      403     403       in
+owner()           login      404      404      404      in      in
+nothing()           404      404      404      404     404     404
 token()             401      401      401      401     401      401
 
 in      any answer but the others, a 405 and a fault: what is sent may still be refused (409)
@@ -27,7 +29,15 @@ from typing import Literal
 from controlplane.live.topics import Family
 
 Needs = Literal[
-    "everyone", "signed_in", "viewer", "operator", "admin", "platform_admin", "owner", "token"
+    "everyone",
+    "signed_in",
+    "viewer",
+    "operator",
+    "admin",
+    "platform_admin",
+    "owner",
+    "token",
+    "nothing",
 ]
 
 

@@ -65,7 +65,7 @@ class SeededEngine(FakeService):
             start_ms=START_MS - UP_MS,
             end_ms=-1,
             timestamps={JobStatus.RUNNING: START_MS - UP_MS},
-            parallelism=max(op.par for op in ops),
+            parallelism=plan.slots,
             max_parallelism=plan.max_parallelism,
             plan=plan,
             vertices=seeded.vertices(ops, 0),

@@ -158,14 +158,8 @@ def _subtasks(op: Op, tick: int) -> Iterator[SubtaskDetails]:
             metrics={
                 "numRecordsInPerSecond": round(op.rows_in * part, 1),
                 "numRecordsOutPerSecond": round(op.rows_out * part, 1),
-                **{
-                    f"{name}.numRecordsOutPerSecond": round(op.rows_out * part, 1)
-                    for name in (op.name,)
-                },
-                **{
-                    f"{name}.numRecordsInPerSecond": round(op.rows_in * part, 1)
-                    for name in (op.name,)
-                },
+                f"{op.name}.numRecordsOutPerSecond": round(op.rows_out * part, 1),
+                f"{op.name}.numRecordsInPerSecond": round(op.rows_in * part, 1),
                 "busyTimeMsPerSecond": round(busy),
                 "backPressuredTimeMsPerSecond": round(waiting),
                 "idleTimeMsPerSecond": max(0, 1_000 - round(busy) - round(waiting)),

@@ -1,6 +1,6 @@
 """Settings of the seeded server: the product's, in one process, with a clock that stands still.
 
-The clock is `controlplane.moments.now_ms`; it shows `seeded_clock.at_ms` until a test moves it.
+The clock is `controlplane.moments.now_ms`; it shows `seeded_clock.now_ms()`, which a test moves.
 """
 
 from __future__ import annotations

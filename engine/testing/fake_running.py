@@ -59,7 +59,7 @@ class FakeRunning:
         """Change at once, if there are slots."""
         job = await self.running(job_id)
         plan = rescaled_plan(job.plan, wanted_of(request, job.plan))
-        needed, slots = max(v.parallelism for v in plan.vertices), 4 * len(values.MANAGERS)
+        needed, slots = plan.slots, 4 * len(values.MANAGERS)
         if needed > slots:
             msg = f"rescale of job {job_id} needs {needed} slots: got {slots}; choose less"
             raise Conflict(msg)

@@ -96,7 +96,7 @@ class Jobs:
     def recover(self) -> None:
         """Take over the jobs of the job manager that was here before; none of its workers runs."""
         self.operations.close_left_over()
-        lost: dict[str, Failure | None] = {}
+        found: list[tuple[JobMaster, Failure | None]] = []
         for row in self._around.store.jobs():
             try:
                 master, reason = self._master(row, load_plan(row.folder)), None
@@ -104,9 +104,8 @@ class Jobs:
                 log.error("job %s (%s) cannot be recovered: %s", row.name, row.job_id, error)
                 master, reason = self._without_plan(row), raised(error, now_ms())
             self._masters[row.job_id] = master
-            lost[row.job_id] = reason
-        for master in self.masters:
-            failure = lost[master.row.job_id]
+            found.append((master, reason))
+        for master, failure in found:
             if failure is None:
                 master.recover()
             else:

@@ -32,8 +32,6 @@ FREE_PAGES = 256
 class Ledger:
     """The file, and what still waits to be written to it. Owned by one thread."""
 
-    """All tables. Owned by one thread."""
-
     def __init__(self, path: Path) -> None:
         """Open the file, or begin one. Raises ConfigError."""
         self._db = connect(path)

@@ -16,6 +16,8 @@ AGGREGATIONS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
     "sum": lambda values: float(sum(values)),
     "skew": skew,
 }
+WITHOUT_SKEW: Final = ("min", "max", "avg", "sum")
+"""What Flink gives unless asked for more."""
 
 
 def subtask_metrics(subtask: SubtaskDetails) -> dict[str, MetricValue]:

@@ -71,7 +71,4 @@ def _figures(vertex: VertexDetails, names: frozenset[str]) -> list[dict[str, obj
     sources = [metrics.subtask_metrics(subtask) for subtask in vertex.subtasks]
     known = dict.fromkeys(name for source in sources for name in source)
     wanted = [name for name in known if name.rpartition(".")[2] in names]
-    return metrics.aggregate(sources, wanted, WITHOUT_SKEW) if wanted else []
-
-
-WITHOUT_SKEW = ("min", "max", "avg", "sum")
+    return metrics.aggregate(sources, wanted, metrics.WITHOUT_SKEW) if wanted else []

@@ -10,9 +10,7 @@ from starlette.responses import JSONResponse
 from engine.rest.errors import BadRequest
 from engine.rest.model.jobs import MetricValue
 from engine.rest.parsing import query_list
-from engine.rest.render.metrics import AGGREGATIONS, aggregate
-
-WITHOUT_SKEW = ("min", "max", "avg", "sum")
+from engine.rest.render.metrics import AGGREGATIONS, WITHOUT_SKEW, aggregate
 
 
 def triggered(trigger_id: str, status: int = 202) -> JSONResponse:
