@@ -225,15 +225,6 @@ def count_bars(counts: Sequence[float], tone: str = "crit") -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def with_query(context: RequestContext, **changed: str) -> SafeString:
-    """The page's query with some of its parts changed."""
-    query = context["request"].GET.copy()
-    for name, value in changed.items():
-        query[name] = value
-    return escape(query.urlencode())
-
-
-@register.simple_tag(takes_context=True)
 def without_query(
     context: RequestContext, name: str, value: str, values: Sequence[str]
 ) -> SafeString:

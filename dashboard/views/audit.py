@@ -30,7 +30,6 @@ def page(request: UserRequest) -> HttpResponse:
     context = {
         "section": "audit",
         "page": audit_page(request.user, wanted, before),
-        "wanted": wanted,
         "asked": asked,
         "query": urlencode(asked),
         "before": before,

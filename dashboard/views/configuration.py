@@ -84,14 +84,13 @@ def rollback(request: UserRequest, name: str) -> HttpResponse:
 def upkeep(request: UserRequest, name: str) -> HttpResponse:
     """Whether the job is started again when its run ends."""
     job, asked = job_for(request.user, name), checked(UpkeepForm(request.POST))
-    wishes = {
-        "pause": (keeping.pause_upkeep, f"{name} is left as it is when its run ends"),
-        "resume": (keeping.resume_upkeep, f"{name} is kept running"),
-        "give_up": (keeping.want_no_more, f"{name} is wanted no more"),
+    sentences = {
+        "pause": f"{name} is left as it is when its run ends",
+        "resume": f"{name} is kept running",
+        "give_up": f"{name} is wanted no more",
     }
-    act, sentence = wishes[asked["wish"]]
-    act(job, request.user, asked["reason"])
-    return said(request, sentence, _back(name), move=True)
+    keeping.WISHES[asked["wish"]](job, request.user, asked["reason"])
+    return said(request, sentences[asked["wish"]], _back(name), move=True)
 
 
 @login_required

@@ -41,7 +41,8 @@ def back(name: str) -> str:
 def page(request: UserRequest, name: str) -> HttpResponse:
     """The axis, the catalogue, and what is kept of it."""
     job, now = job_for(request.user, name), timezone.now()
-    found, policy = catalogue([job], now, _wanted(request)), policy_of(job)
+    wanted, policy = _wanted(request), policy_of(job)
+    found = catalogue([job], now, wanted)
     by_event_time = request.GET.get("axis") == "event"
     return render(
         request,
@@ -52,7 +53,7 @@ def page(request: UserRequest, name: str) -> HttpResponse:
             "job": job,
             "frame": job_frame(job, request.user),
             "found": found,
-            "wanted": _wanted(request),
+            "wanted": wanted,
             "axis": axis(job, found.rows, now, by_event_time=by_event_time),
             "schedules": schedule_lines(job),
             "policy": policy,
@@ -71,14 +72,14 @@ def page(request: UserRequest, name: str) -> HttpResponse:
 def every(request: UserRequest) -> HttpResponse:
     """Savepoints of every job that this person may see."""
     jobs, now = list(visible_jobs(request.user).distinct()), timezone.now()
-    points = recovery_points(jobs, now)
+    points, wanted = recovery_points(jobs, now), _wanted(request)
     return render(
         request,
         "savepoints/all.html",
         {
             "section": "savepoints",
-            "found": catalogue(jobs, now, _wanted(request)),
-            "wanted": _wanted(request),
+            "found": catalogue(jobs, now, wanted),
+            "wanted": wanted,
             "recovery": [(job, points[job.pk]) for job in jobs if points[job.pk].objective],
             "storage": storage(jobs),
             **_choices(),

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.access import members
 from controlplane.access.abilities import ABILITIES
-from controlplane.access.lookup import is_platform_admin, team_for
+from controlplane.access.lookup import allows, is_platform_admin, team_for
 from controlplane.access.models import Role
 from dashboard.access_forms import MemberForm, NameForm
 from dashboard.answers import checked, said
@@ -48,7 +48,7 @@ def one(request: UserRequest, team: str) -> HttpResponse:
         "section": "teams",
         "team": found,
         "members": members.members_of(found),
-        "may_manage": members.may_manage(request.user, found),
+        "may_manage": allows(request.user, found, Role.ADMIN),
         "roles": Role.choices,
         "abilities": ABILITIES,
     }

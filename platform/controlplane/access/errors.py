@@ -1,9 +1,11 @@
 """A refusal: the one error that the control plane raises on purpose.
 
+401 token         no token, or one that is not good any more
 404 not_found     there is none, or it is not yours: the two look alike
 403 role          yours to see, not to do
 400 invalid       the input cannot be used
 409 conflict      not now: something else is going on, or things have changed
+429 throttled     too often
 502 engine        the engine refused, or did not answer
 """
 

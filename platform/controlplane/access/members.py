@@ -18,7 +18,6 @@ from controlplane.access.lookup import (
     RANK,
     require_in,
     require_platform_admin,
-    role_in,
     roles_of,
     visible_teams,
 )
@@ -72,14 +71,14 @@ def create_team(actor: User, name: str) -> Team:
         msg = f"team name {name[:64]!r} cannot be used: use letters, digits, dashes, up to 64"
         raise invalid(msg, "name") from None
     if team.name in RESERVED:
-        msg_0 = f"team name {team.name} is reserved: choose another"
-        raise invalid(msg_0, "name")
+        msg = f"team name {team.name} is reserved: choose another"
+        raise invalid(msg, "name")
     try:
         with transaction.atomic():
             team.save()
     except IntegrityError:
-        msg_0 = f"team name {team.name} is taken: choose another"
-        raise invalid(msg_0, "name") from None
+        msg = f"team name {team.name} is taken: choose another"
+        raise invalid(msg, "name") from None
     record(actor, "team.create", team.name, team=team)
     return team
 
@@ -107,8 +106,8 @@ def remove_member(team: Team, actor: User, name: str) -> None:
     Team.objects.select_for_update().get(pk=team.pk)
     found = team.memberships.select_related("user").filter(user__username=name).first()
     if found is None:
-        msg = "member"
-        raise not_found(msg, f"{name} of team {team.name}")
+        what = "member"
+        raise not_found(what, f"{name} of team {team.name}")
     if found.role == Role.ADMIN:
         _check_not_last(team, found.user)
     target = f"{name} in team {team.name}"
@@ -151,8 +150,3 @@ def _check_not_last(team: Team, person: User) -> None:
     if not others.exists():
         msg = f"{person.username} is the last admin of team {team.name}: make another one first"
         raise conflict(msg)
-
-
-def may_manage(user: User, team: Team) -> bool:
-    """Whether this person may change who is in the team."""
-    return role_in(user, team) == Role.ADMIN

@@ -123,8 +123,8 @@ def _check(owner: User, name: str, scope: str, days: int, team: Team | None, now
     _check_within(grant_of(owner), ROLE_OF_SCOPE[ApiToken.Scope(scope)], team)
     usable = ApiToken.objects.filter(owner=owner, revoked_at=None, expires_at__gt=now)
     if usable.count() >= MAX_TOKENS:
-        msg_0 = f"{owner} has {MAX_TOKENS} tokens already: revoke one first"
-        raise conflict(msg_0)
+        msg = f"{owner} has {MAX_TOKENS} tokens already: revoke one first"
+        raise conflict(msg)
 
 
 def _check_within(grant: Grant, role: Role, team: Team | None) -> None:

@@ -41,11 +41,6 @@ class AuditFilter:
     until: datetime | None = None
     """Half-open: not included."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it lets everything through."""
-        return self == AuditFilter()
-
 
 @dataclass(frozen=True, slots=True)
 class Change:

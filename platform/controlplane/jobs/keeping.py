@@ -50,3 +50,7 @@ def want_no_more(job: Job, actor: User, reason: str = "") -> Job:
     after = {"desired_state": job.desired_state}
     record(actor, "job.unwant", job.name, job=job, reason=reason, before=before, after=after)
     return job
+
+
+WISHES = {"pause": pause_upkeep, "resume": resume_upkeep, "give_up": want_no_more}
+"""What a person may want of the upkeep of a job."""

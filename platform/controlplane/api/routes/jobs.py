@@ -90,12 +90,7 @@ def move(request: ApiRequest, name: str, body: MoveIn) -> dict[str, Any]:
 @router.post("jobs/{name}/upkeep", response=JobDetail, summary="Pause or resume upkeep")
 def upkeep(request: ApiRequest, name: str, body: UpkeepIn) -> dict[str, Any]:
     """Whether it is started again when its run ends. Operator."""
-    wishes = {
-        "pause": keeping.pause_upkeep,
-        "resume": keeping.resume_upkeep,
-        "give_up": keeping.want_no_more,
-    }
-    wishes[body.wish](job_for(request.auth, name), request.auth, body.reason)
+    keeping.WISHES[body.wish](job_for(request.auth, name), request.auth, body.reason)
     return _detail(request, job_for(request.auth, name))
 
 
