@@ -105,7 +105,7 @@ class RestoreRow:
     state: str | None
     """None is the operator itself: its splits or its staged output."""
     outcome: str
-    """restored, new, dropped or incompatible."""
+    """restored, migrates, new, dropped or incompatible."""
     sentence: str
     """What, why, and what to do."""
     rows: int

@@ -19,12 +19,11 @@ from django.contrib.auth.models import User
 
 from controlplane.access.lookup import visible_jobs
 from controlplane.jobs.models import Run, RunFailure
-from controlplane.metrics.contract import step_for
+from controlplane.metrics.contract import HOUR_MS, step_for
 from controlplane.metrics.store import ENGINE, series_store
 from controlplane.moments import epoch_ms, moment, now_ms
 from controlplane.snapshots.models import Checkpoint, Savepoint
 
-HOUR_MS = 3_600_000
 HOURS = {"1": "1 h", "6": "6 h", "24": "24 h", "168": "7 days"}
 EACH = 300
 """Events of each kind, the newest: more marks than a screen is wide."""

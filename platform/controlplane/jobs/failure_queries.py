@@ -19,9 +19,9 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 
 from controlplane.jobs.models import Job, RunFailure
 from controlplane.jobs.traces import Stretch, folded
+from controlplane.metrics.contract import HOUR_MS
 from controlplane.moments import epoch_ms, moment, now_ms
 
-HOUR_MS = 3_600_000
 SPANS: dict[str, int | None] = {
     "1h": HOUR_MS,
     "24h": 24 * HOUR_MS,

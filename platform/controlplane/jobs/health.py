@@ -16,8 +16,6 @@ from django.db.models.functions import Coalesce
 from controlplane.jobs.models import Job, JobVersion, Run, RunState
 from controlplane.snapshots.models import Checkpoint
 
-HEALTHY = "ran and completed a checkpoint after which it was not restarted"
-
 
 def healthy_runs(job: Job) -> QuerySet[Run]:
     """Its live runs that are or were healthy, the newest first."""

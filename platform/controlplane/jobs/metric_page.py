@@ -3,7 +3,8 @@
     Chosen, of `metric_choice` ─▶ Figure: points of the series store, or what the engine says now
 
 Units    rates are rows per second, lengths of time ms, shares percent, points in time epoch ms.
-Cost     at most CHOSEN figures: a read of the series store each, or one request per vertex.
+Cost     at most CHOSEN figures: two reads of the series store each, the plot and the last value, or
+         one request per vertex.
 Missing  `missing` says why there is no value: no such operator, an engine that is away.
 """
 

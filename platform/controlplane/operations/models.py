@@ -40,7 +40,7 @@ class Operation(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
-    """Who asked; nobody when a schedule did."""
+    """Who asked; nobody when a schedule or the reconciler did."""
     idempotency_key = models.CharField(max_length=100, unique=True)
     reason = models.CharField(max_length=500, blank=True)
     """Why it was asked for, in the words of whoever did."""
