@@ -18,6 +18,7 @@ from controlplane.backends.models import Cluster
 from controlplane.jobs.health import healthy_runs, last_healthy_version
 from controlplane.jobs.models import Job, JobVersion, Run, Upkeep
 from controlplane.jobs.settings import BACKENDS, DEFAULTS, RESTARTS, settings_from
+from controlplane.operations.steps.rows import Source
 
 RUNS_SHOWN = 20
 NOT_SAID = "as the job file says"
@@ -153,10 +154,7 @@ def _runs(job: Job) -> tuple[RunLine, ...]:
     found = job.runs.filter(purpose=Run.Purpose.LIVE).select_related(
         "version", "restored_from", "started_by", "cluster"
     )
-    return tuple(RunLine(run, _source(run), run.pk in healthy) for run in found[:RUNS_SHOWN])
-
-
-def _source(run: Run) -> str:
-    if run.restored_from_id:
-        return f"savepoint {run.restored_from_id}"
-    return f"checkpoint {run.restored_path.rpartition('/')[2]}" if run.restored_path else "nothing"
+    return tuple(
+        RunLine(run, str(Source(run.restored_from, run.restored_path)), run.pk in healthy)
+        for run in found[:RUNS_SHOWN]
+    )

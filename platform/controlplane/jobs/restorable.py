@@ -18,6 +18,7 @@ from controlplane.backends.errors import EngineRefused, UnknownJob
 from controlplane.jobs.models import Run
 from controlplane.jobs.upkeep import Found
 from controlplane.snapshots.models import Checkpoint, Savepoint
+from controlplane.snapshots.queries import last_checkpoint
 
 MOST_UNSEEN = 1_000
 """Checkpoints that may have completed while the collector was away; far more than are kept."""
@@ -25,7 +26,7 @@ MOST_UNSEEN = 1_000
 
 def restorable(run: Run, engine: EngineBackend) -> Found:
     """What the run's job can go on from. Raises EngineAway."""
-    seen = _newest_checkpoint(run)
+    seen = last_checkpoint(run)
     path = _newest_path(run, seen, engine)
     if not path:
         return _without_checkpoint(run, engine)
@@ -94,11 +95,6 @@ def _read(engine: EngineBackend, found: Found) -> Found:
     except EngineRefused as refused:
         return replace(found, unreadable=refused.message)
     return found
-
-
-def _newest_checkpoint(run: Run) -> Checkpoint | None:
-    done = run.checkpoints.filter(status=Checkpoint.Status.COMPLETED).exclude(external_path="")
-    return done.order_by("-engine_checkpoint_id").first()
 
 
 def _name(path: str, seen: Checkpoint | None) -> str:

@@ -16,7 +16,7 @@ from controlplane.access.errors import Refused, invalid, not_found
 from controlplane.access.lookup import require
 from controlplane.access.models import Role
 from controlplane.jobs.health import last_healthy_version
-from controlplane.jobs.models import Job, JobVersion, RunState
+from controlplane.jobs.models import Job, JobVersion, Run, RunState
 from controlplane.operations.kinds.checks import live_run, require_live_run
 from controlplane.operations.kinds.upgrade import LAST_STATE, MODES, SAVEPOINT
 from controlplane.operations.models import Operation
@@ -133,7 +133,7 @@ def _start_again(
     job: Job, actor: User, version: JobVersion, idempotency_key: str, reason: str
 ) -> Operation:
     """A job that does not run starts with that version, from what its last run left."""
-    last = job.runs.filter(purpose="live").first()
+    last = job.runs.filter(purpose=Run.Purpose.LIVE).first()
     path = (mirrored(last) or last.restored_path) if last else ""
     params = {"version": version.pk, "savepoint": None, "snapshot": path}
     return start_operation("deploy", job, actor, params, idempotency_key, reason=reason)

@@ -14,6 +14,7 @@ from controlplane.jobs.models import Run, RunState
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
 from controlplane.replay.models import HANDING_OVER, OPEN, Replay
+from controlplane.snapshots.models import Savepoint
 
 
 def started(replay: Replay, now: datetime) -> bool:
@@ -44,12 +45,20 @@ def failed(replay: Replay, sentence: str, now: datetime) -> bool:
     return _end(replay, Replay.Status.FAILED, now, failure=sentence)
 
 
-def cutting_over(replay: Replay, now: datetime) -> bool:
+def cutting_over(replay: Replay) -> bool:
     """Its version begins to take the place of the live one."""
     return _move(replay, (Replay.Status.CAUGHT_UP,), Replay.Status.CUTTING_OVER, failure="")
 
 
-def promoted(replay: Replay, now: datetime, old_run: Run, new_run: Run, still_ms: int) -> bool:
+def promoted(
+    replay: Replay,
+    now: datetime,
+    *,
+    old_run: Run,
+    old_savepoint: Savepoint,
+    new_run: Run,
+    still_ms: int,
+) -> bool:
     """Its version is the live one."""
     return _move(
         replay,
@@ -59,7 +68,7 @@ def promoted(replay: Replay, now: datetime, old_run: Run, new_run: Run, still_ms
         ended_at=now,
         old_run=old_run,
         new_run=new_run,
-        old_savepoint=new_run.job.savepoints.filter(run=old_run).latest("pk"),
+        old_savepoint=old_savepoint,
         stood_still_ms=still_ms,
     )
 
@@ -74,7 +83,7 @@ def not_promoted(replay: Replay, sentence: str, now: datetime) -> bool:
     return _move(replay, *moved, failure=sentence, ended_at=now)
 
 
-def rolling_back(replay: Replay, now: datetime) -> bool:
+def rolling_back(replay: Replay) -> bool:
     """The version before begins to take its place again."""
     return _move(replay, (Replay.Status.PROMOTED,), Replay.Status.ROLLING_BACK)
 

@@ -50,6 +50,12 @@ def line_of(row: Checkpoint) -> CheckpointLine:
     )
 
 
+def last_checkpoint(run: Run) -> Checkpoint | None:
+    """The newest that the collector saw complete, of those that say where they lie."""
+    done = run.checkpoints.filter(status=Checkpoint.Status.COMPLETED).exclude(external_path="")
+    return done.order_by("-engine_checkpoint_id").first()
+
+
 def last_checkpoints(run_ids: Sequence[int], n: int) -> dict[int, tuple[CheckpointLine, ...]]:
     """The newest `n` of each run, oldest first.
 

@@ -104,7 +104,7 @@ def test_outputs_of_every_kind_are_swapped_and_restored(replay, tmp_path):
     write(target, OLD, range(-1, 4), 1)
     write(beside, REPLAY, range(1, 5), 2)
     for _ in range(2):
-        swap_all(replay, [])
+        swap_all(replay)
         assert delays(target) == ([1, 1, 2, 2, 2, 2],) * 2
     write(target, "c" * 32, range(5, 6), 2)
     for _ in range(2):

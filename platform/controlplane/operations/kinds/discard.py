@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from controlplane.backends.errors import EngineRefused, NoSnapshot, UnknownTrigger
+from controlplane.backends.errors import UnknownTrigger
 from controlplane.jobs.models import Job
-from controlplane.operations.contract import Context, Done, Kind, Outcome, Step, StepFailed, Wait
+from controlplane.operations.contract import Context, Done, Kind, Outcome, Step, Wait
 from controlplane.operations.kinds.savepoint import SAVEPOINT_TIMEOUT_S
 from controlplane.operations.models import Operation
-from controlplane.operations.steps import snapshotting
+from controlplane.operations.steps import deleting, snapshotting
 from controlplane.operations.steps.rows import conclude, old_run_of
 
 
@@ -53,38 +53,13 @@ def await_complete(context: Context) -> Outcome:
 def delete(context: Context) -> Outcome:
     """Ask the engine to delete the files, if there are any."""
     location = str(context.result["location"])
-    if not location or _is_gone(context, location):
-        return Done({"gone": True})
-    return Done({"trigger": context.engine.dispose(location)})
+    return deleting.delete(context, location) if location else Done({"gone": True})
 
 
 def await_gone(context: Context) -> Outcome:
     """See them gone."""
-    if context.result.get("gone"):
-        return Done()
     location = str(context.result["location"])
-    try:
-        failure = context.engine.disposal(context.result["trigger"])
-    except UnknownTrigger:
-        asked = delete(context)
-        found = asked.found if isinstance(asked, Done) else {}
-        return Wait("asked the engine again", 1.0, found, retry=True)
-    if failure is None:
-        return Wait("waits for the engine to delete the files")
-    if failure and not _is_gone(context, location):
-        msg = f"what the cancelled savepoint left is not deleted: {failure}"
-        raise StepFailed(msg)
-    return Done({"gone": True})
-
-
-def _is_gone(context: Context, location: str) -> bool:
-    try:
-        context.engine.savepoint(location)
-    except NoSnapshot:
-        return True
-    except EngineRefused:
-        return False
-    return False
+    return deleting.await_gone(context, location, "what the cancelled savepoint left")
 
 
 def record_gone(context: Context) -> None:

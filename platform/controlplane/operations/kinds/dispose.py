@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from controlplane.access.errors import Refused, conflict
-from controlplane.backends.errors import EngineRefused, NoSnapshot, UnknownTrigger
 from controlplane.jobs.models import Job
-from controlplane.operations.contract import Context, Done, Kind, Outcome, Step, StepFailed, Wait
+from controlplane.operations.contract import Context, Kind, Outcome, Step, StepFailed
 from controlplane.operations.models import Operation
+from controlplane.operations.steps import deleting
 from controlplane.operations.steps.rows import conclude
 from controlplane.snapshots import lifecycle as savepoints
 from controlplane.snapshots.keeping import kept_because
@@ -29,42 +29,13 @@ LONGEST_RETRY_S = 6 * 3_600.0
 
 def delete(context: Context) -> Outcome:
     """Ask the engine to delete the files, unless they are gone."""
-    if _is_gone(context):
-        return Done({"gone": True})
-    return Done({"trigger": context.engine.dispose(_location(context))})
+    return deleting.delete(context, _location(context))
 
 
 def await_gone(context: Context) -> Outcome:
-    """See them gone; what the engine says of a deletion counts less than what is there."""
-    if context.result.get("gone"):
-        return Done()
-    try:
-        failure = context.engine.disposal(context.result["trigger"])
-    except UnknownTrigger:
-        return _again(context)
-    if failure is None:
-        return Wait("waits for the engine to delete the files")
-    if failure and not _is_gone(context):
-        msg = f"savepoint {context.params['savepoint']} is not deleted: {failure}"
-        raise StepFailed(msg)
-    return Done({"gone": True})
-
-
-def _again(context: Context) -> Outcome:
-    """The engine has started anew and forgotten: it may have been done all the same."""
-    asked = delete(context)
-    found = asked.found if isinstance(asked, Done) else {}
-    return Wait("asked the engine again", 1.0, found)
-
-
-def _is_gone(context: Context) -> bool:
-    try:
-        context.engine.savepoint(_location(context))
-    except NoSnapshot:
-        return True
-    except EngineRefused:
-        return False
-    return False
+    """See them gone."""
+    what = f"savepoint {context.params['savepoint']}"
+    return deleting.await_gone(context, _location(context), what)
 
 
 def _location(context: Context) -> str:

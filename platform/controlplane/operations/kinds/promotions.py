@@ -27,7 +27,6 @@ from controlplane.operations.contract import (
     Outcome,
     Step,
     StepFailed,
-    Superseded,
     Wait,
 )
 from controlplane.operations.kinds import checks
@@ -51,9 +50,8 @@ BEFORE_ANYTHING = ("upload", "ready", "trigger")
 
 def record_old_end(context: Context) -> None:
     """The old version has ended, and the clock of the pause runs."""
-    ending.record_end(context)
+    ending.forget_end(context)
     operation = context.operation
-    operation.result.pop("ended", None)
     operation.result |= {"still_since_ms": epoch_ms(context.now)}
     operation.save(update_fields=["result"])
 
@@ -72,7 +70,14 @@ def record_promoted(context: Context) -> None:
     operation, replay = context.operation, replay_of(context.operation)
     still_ms = (epoch_ms(context.now) or 0) - operation.result["still_since_ms"]
     run = run_of(operation)
-    replays.promoted(replay, context.now, old_run_of(operation), run, still_ms)
+    replays.promoted(
+        replay,
+        context.now,
+        old_run=old_run_of(operation),
+        old_savepoint=savepoint_of(operation),
+        new_run=run,
+        still_ms=still_ms,
+    )
     text = (
         f"{context.job.name} runs version {run.version.number}, promoted from {replay.name}; "
         f"no version ran for {still_ms / 1000:.1f} s"
@@ -118,11 +123,6 @@ def begun(operation: Operation) -> bool:
     return "run" in operation.result
 
 
-def withdraw(context: Context) -> Outcome:
-    """Take the new version back, so that it cannot come up beside the old one."""
-    return ending.cancel_run(context, run_of(context.operation))
-
-
 def await_withdrawn(context: Context) -> Outcome:
     """See it gone."""
     if "ended" in context.result or not begun(context.operation):
@@ -153,7 +153,7 @@ BACK = (
     Step(
         "upload_old",
         "gives the engine the old job file",
-        handover.upload_run,
+        starting.upload_run,
         builds=True,
         when=stopped,
     ),
@@ -198,7 +198,7 @@ class PromoteReplay(Kind):
     )
     recovery = (
         Step("look", "looks whether the old version runs", look, record_look, 120.0),
-        Step("withdraw", "takes the new version back", withdraw, when=begun),
+        Step("withdraw", "takes the new version back", ending.cancel, when=begun),
         *BACK,
         Step(
             "confirm_old",
@@ -231,7 +231,7 @@ class PromoteReplay(Kind):
         """Put the old version's savepoint into the catalogue."""
         begin_savepoint(operation, Savepoint.Origin.UPGRADE)
         operation.result |= {"stops": True, "old_run": operation.result.pop("run")}
-        replays.cutting_over(replay_of(operation), now)
+        replays.cutting_over(replay_of(operation))
 
     def must_recover(self, operation: Operation, failure: StepFailed) -> bool:
         """From the moment on that the old version was asked to stop."""
@@ -239,24 +239,10 @@ class PromoteReplay(Kind):
 
     def fail(self, context: Context, failure: StepFailed) -> None:
         """Say what runs; a replay that still runs can be promoted again."""
-        operation, replay = context.operation, replay_of(context.operation)
         snapshotting.fail_savepoint(context, failure)
         runs.want(context.job, Job.Desired.RUNNING)
-        replays.not_promoted(replay, str(failure), context.now)
-        _end_unstarted(context, operation, failure)
-
-
-def _end_unstarted(context: Context, operation: Operation, failure: StepFailed) -> None:
-    if "run" not in operation.result or isinstance(failure, Superseded):
-        return
-    run = run_of(operation)
-    if run.state == RunState.INITIALIZING:
-        runs.observe(run, RunState.FAILED, context.now, failure=str(failure))
-
-
-def cancel_new(context: Context) -> Outcome:
-    """Cancel the new version; what it has not committed is never seen."""
-    return ending.cancel_run(context, run_of(context.operation))
+        replays.not_promoted(replay_of(context.operation), str(failure), context.now)
+        ending.end_unstarted(context, failure)
 
 
 def record_rolled_back(context: Context) -> None:
@@ -277,7 +263,7 @@ class RollBackReplay(Kind):
 
     name = "rollback_replay"
     steps = (
-        Step("cancel", "asks the engine to cancel the new version", cancel_new),
+        Step("cancel", "asks the engine to cancel the new version", ending.cancel),
         *BACK,
         Step(
             "confirm_old",
@@ -314,7 +300,7 @@ class RollBackReplay(Kind):
             "old_run": replay.old_run_id,
             "savepoint": replay.old_savepoint_id,
         }
-        replays.rolling_back(replay, now)
+        replays.rolling_back(replay)
 
     def fail(self, context: Context, failure: StepFailed) -> None:
         """Say that no version runs."""
@@ -325,4 +311,4 @@ class RollBackReplay(Kind):
             f"{run.version.number} from savepoint {replay.old_savepoint_id}"
         )
         replays.not_rolled_back(replay, text, context.now)
-        _end_unstarted(context, operation, failure)
+        ending.end_unstarted(context, failure)

@@ -24,7 +24,7 @@ from datetime import datetime
 from typing import Any
 
 from controlplane.jobs import lifecycle as runs
-from controlplane.jobs.models import Job, Run, RunState
+from controlplane.jobs.models import Job, RunState
 from controlplane.operations.contract import (
     Context,
     Done,
@@ -32,7 +32,6 @@ from controlplane.operations.contract import (
     Outcome,
     Step,
     StepFailed,
-    Superseded,
 )
 from controlplane.operations.kinds import checks
 from controlplane.operations.kinds.deploy import adopt, create_run, record_up
@@ -68,26 +67,13 @@ def cancels(operation: Operation) -> bool:
 
 def record_old_end(context: Context) -> None:
     """The old run has ended: the new one takes its place, from the savepoint."""
-    forget_end(context)
+    ending.forget_end(context)
     create_run(context)
-
-
-def forget_end(context: Context) -> None:
-    """The old run has ended; how the new one ends is another matter."""
-    ending.record_end(context)
-    for name in ("ended", "end_reason"):
-        context.operation.result.pop(name, None)
-    context.operation.save(update_fields=["result"])
 
 
 def cancel_old(context: Context) -> Outcome:
     """Ask the engine to cancel the old run."""
     return ending.cancel_run(context, old_run_of(context.operation))
-
-
-def withdraw(context: Context) -> Outcome:
-    """Take the new version back, so that it cannot come up beside the old one."""
-    return ending.cancel_run(context, run_of(context.operation))
 
 
 def await_withdrawn(context: Context) -> Outcome:
@@ -116,11 +102,6 @@ def record_withdrawn(context: Context) -> None:
         started_by=operation.actor,
     )
     adopt(operation, run)
-
-
-def upload_old(context: Context) -> Outcome:
-    """Give the engine the old version's file again."""
-    return starting.upload_version(context, run_of(context.operation).version)
 
 
 def only(step: Step, when: Callable[[Operation], bool]) -> Step:
@@ -166,7 +147,7 @@ class Upgrade(Kind):
             "cancelled",
             "waits for the old version to end",
             ending.await_end,
-            forget_end,
+            ending.forget_end,
             timeout_s=120.0,
             when=cancels,
         ),
@@ -181,9 +162,9 @@ class Upgrade(Kind):
         Step("confirm", "waits for every task to run", starting.confirm, record_up, 120.0),
     )
     recovery = (
-        Step("withdraw", "takes the new version back", withdraw),
+        Step("withdraw", "takes the new version back", ending.cancel),
         Step("gone", "waits for it to be gone", await_withdrawn, record_withdrawn),
-        Step("upload_old", "gives the engine the old job file", upload_old, builds=True),
+        Step("upload_old", "gives the engine the old job file", starting.upload_run, builds=True),
         Step(
             "start_old",
             "asks the engine to start the old version again",
@@ -227,17 +208,10 @@ class Upgrade(Kind):
         if "savepoint" in context.result:
             snapshotting.fail_savepoint(context, failure)
         runs.want(context.job, Job.Desired.RUNNING)
-        if "run" in context.result:
-            _end_unstarted(context, run_of(context.operation), failure)
+        ending.end_unstarted(context, failure)
 
 
 class Rollback(Upgrade):
     """Replace a running version by the last one that was healthy."""
 
     name = "rollback"
-
-
-def _end_unstarted(context: Context, run: Run, failure: StepFailed) -> None:
-    """A run that never came up has failed; of one that another operation ends, that one decides."""
-    if run.state == RunState.INITIALIZING and not isinstance(failure, Superseded):
-        runs.observe(run, RunState.FAILED, context.now, failure=str(failure))

@@ -53,8 +53,8 @@ def look(context: Context) -> Outcome:
     try:
         found = context.engine.verification(context.derived_id("verify"))
     except UnknownTrigger:
-        outcome = ask(context)
-        return outcome if isinstance(outcome, Wait) else Wait("asked the engine again", 1.0)
+        ask(context)
+        return Wait("asked the engine again", 1.0, retry=True)
     if not found.finished:
         share = f" {100 * found.done // found.total} %" if found.total else ""
         return Wait(f"reads every byte{share}", 1.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from controlplane.backends.errors import EngineRefused, UnknownJob
 from controlplane.jobs import lifecycle as runs
-from controlplane.jobs.models import Run
-from controlplane.operations.contract import Context, Done, Outcome, Wait
+from controlplane.jobs.models import Run, RunState
+from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Superseded, Wait
 from controlplane.operations.steps.rows import old_run_of, run_of
 
 
@@ -49,3 +49,20 @@ def record_end(context: Context) -> None:
     found = context.result
     run = old_run_of(context.operation)
     runs.observe(run, found["ended"], context.now, failure=found.get("end_reason", ""))
+
+
+def forget_end(context: Context) -> None:
+    """The run has ended; how the one that takes its place ends is another matter."""
+    record_end(context)
+    for name in ("ended", "end_reason"):
+        context.operation.result.pop(name, None)
+    context.operation.save(update_fields=["result"])
+
+
+def end_unstarted(context: Context, failure: StepFailed) -> None:
+    """A run that never came up has failed; of one that another operation ends, that one decides."""
+    if "run" not in context.result or isinstance(failure, Superseded):
+        return
+    run = run_of(context.operation)
+    if run.state == RunState.INITIALIZING:
+        runs.observe(run, RunState.FAILED, context.now, failure=str(failure))

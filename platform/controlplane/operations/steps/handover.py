@@ -5,12 +5,9 @@ Guarantee   outputs are exchanged only while nobody writes: each run before was 
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from datetime import datetime
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from controlplane.backends.contract import SavepointSummary
 from controlplane.backends.errors import UnknownTrigger
 from controlplane.jobs import lifecycle as runs
 from controlplane.jobs.models import Run
@@ -18,12 +15,11 @@ from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.kinds.deploy import adopt
 from controlplane.operations.models import Operation
-from controlplane.operations.steps import ending, starting
+from controlplane.operations.steps import ending, snapshotting, starting
 from controlplane.operations.steps.rows import (
     folder_of,
     old_run_of,
     replay_of,
-    run_of,
     savepoint_of,
     version_of,
 )
@@ -68,8 +64,9 @@ def await_replays_savepoint(context: Context) -> Outcome:
     except UnknownTrigger:
         location = _replays_savepoint(context)
         if not location:
-            again = stop_replay(context)
-            return again if isinstance(again, Wait) else Wait("asked the engine again", 1.0)
+            asked = stop_replay(context)
+            again = Wait("asked the engine again", 1.0, retry=True)
+            return asked if isinstance(asked, Wait) else again
     else:
         if status.failure:
             msg = f"the savepoint of {replay_of(context.operation)} failed: {status.failure}"
@@ -77,21 +74,17 @@ def await_replays_savepoint(context: Context) -> Outcome:
         if not status.done:
             return Wait("waits for every task of the replay to write its part")
         location = status.location
-    summary = asdict(context.engine.savepoint(location))
-    at = summary["event_time"]
-    kept = summary | {"event_time": at and at.isoformat(), "location": location}
-    return Done({"new_summary": kept})
+    summary = snapshotting.summary_json(context.engine.savepoint(location))
+    return Done({"new_summary": summary | {"location": location}})
 
 
 def record_replays_savepoint(context: Context) -> None:
     """Put it into the catalogue."""
-    kept: dict[str, Any] = dict(context.result["new_summary"])
-    if kept["event_time"]:
-        kept["event_time"] = datetime.fromisoformat(kept["event_time"])
     operation, run = context.operation, replay_run_of(context)
     label = f"{replay_of(operation)} when it was promoted"
     made = savepoints.begin(run, Savepoint.Origin.STOP, label, operation.actor)
-    savepoints.complete(made, SavepointSummary(**kept), context.now)
+    summary = snapshotting.summary_from(context.result["new_summary"])
+    savepoints.complete(made, summary, context.now)
     operation.result |= {"new_savepoint": made.pk}
     operation.save(update_fields=["result"])
 
@@ -103,20 +96,24 @@ def await_replays_end(context: Context) -> Outcome:
 
 def swap_outputs(context: Context) -> Outcome:
     """Put what the replay has written in the place of what it corrects."""
-    return _told(context, handing.swap_all)
+    with _told():
+        handing.swap_all(replay_of(context.operation))
+    return Done()
 
 
 def restore_outputs(context: Context) -> Outcome:
     """Put back what the old version had written."""
-    return _told(context, handing.restore_all)
+    with _told():
+        handing.restore_all(replay_of(context.operation), runs_of(context.operation))
+    return Done()
 
 
-def _told(context: Context, change: Any) -> Outcome:
+@contextmanager
+def _told() -> Iterator[None]:
     try:
-        change(replay_of(context.operation), runs_of(context.operation))
+        yield
     except OutputUnreadable as error:
         raise StepFailed(str(error)) from error
-    return Done()
 
 
 def runs_of(operation: Operation) -> list[str]:
@@ -165,19 +162,9 @@ def create_old_run(context: Context) -> None:
     adopt(operation, run)
 
 
-def upload_run(context: Context) -> Outcome:
-    """Give the engine the file of the version that the operation's run has."""
-    return starting.upload_version(context, run_of(context.operation).version)
-
-
 def _folder(context: Context) -> str:
     return f"{folder_of(context)}-replay"
 
 
 def _replays_savepoint(context: Context) -> str:
-    complete = sorted(Path(_folder(context)).glob("*/_metadata"))
-    if complete:
-        return str(complete[0].parent)
-    found = context.engine.savepoint_locations(replay_run_of(context).engine_job_id)
-    mine = [one for one in found if one.removeprefix("file://").startswith(f"{_folder(context)}/")]
-    return mine[0] if mine else ""
+    return snapshotting.find_in(context, replay_run_of(context), _folder(context))

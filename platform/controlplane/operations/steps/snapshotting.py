@@ -17,7 +17,7 @@ from controlplane.operations.contract import Context, Done, Outcome, StepFailed,
 from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_of
 from controlplane.operations.steps.starting import waiting_text
 from controlplane.snapshots import lifecycle as savepoints
-from controlplane.snapshots.models import Checkpoint
+from controlplane.snapshots.queries import last_checkpoint
 
 MOST_TRIES = 3
 RETRY_S = 2.0
@@ -91,9 +91,8 @@ def newest(context: Context) -> Outcome:
 
 def mirrored(run: Run) -> str:
     """Its last completed checkpoint, as the collector saw it; empty when there is none."""
-    done = run.checkpoints.filter(status=Checkpoint.Status.COMPLETED).exclude(external_path="")
-    newest_one = done.order_by("-engine_checkpoint_id").first()
-    return newest_one.external_path if newest_one else ""
+    seen = last_checkpoint(run)
+    return seen.external_path if seen else ""
 
 
 def may_still_stop(context: Context) -> bool:
@@ -128,17 +127,20 @@ def _after_forgetting(context: Context) -> Outcome:
 
 def find(context: Context) -> str:
     """The savepoint in the operation's own folder, if there is one that is complete."""
-    folder = folder_of(context)
-    for location in _listed(context):
+    return find_in(context, old_run_of(context.operation), folder_of(context))
+
+
+def find_in(context: Context, run: Run, folder: str) -> str:
+    """The savepoint of `run` in `folder`, if there is one that is complete."""
+    for location in _listed(context, run):
         if _path(location).startswith(f"{folder}/"):
             return location
     complete = sorted(Path(folder).glob("*/_metadata"))
     return str(complete[0].parent) if complete else ""
 
 
-def _listed(context: Context) -> Sequence[str]:
+def _listed(context: Context, run: Run) -> Sequence[str]:
     """What the job's statistics list; an engine that began anew may not know the job any more."""
-    run = old_run_of(context.operation)
     try:
         return context.engine.savepoint_locations(run.engine_job_id)
     except UnknownJob:

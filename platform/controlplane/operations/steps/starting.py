@@ -37,6 +37,11 @@ def upload_version(context: Context, version: JobVersion) -> Outcome:
     return Done({"artifact": context.engine.upload(version.filename, version.artifact)})
 
 
+def upload_run(context: Context) -> Outcome:
+    """Give the engine the artifact of the version that the operation's run has."""
+    return upload_version(context, run_of(context.operation).version)
+
+
 def check(context: Context) -> Outcome:
     """Let the engine build the graph, so that a bad file is found before anything is stopped."""
     settings = settings_from(context.job.settings)

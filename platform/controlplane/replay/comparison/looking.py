@@ -20,19 +20,18 @@ from typing import Any
 import polars as pl
 from django.db import transaction
 
-from controlplane.moments import epoch_ms
+from controlplane.moments import epoch_ms, epoch_us, moment_us
 from controlplane.replay import lifecycle
 from controlplane.replay.comparison.compare import compare, newest, oldest
 from controlplane.replay.comparison.found import Example, Found, Group, Kind, Verdict, total
 from controlplane.replay.models import Difference, Replay, ReplayOutput
-from controlplane.replay.outputs.handing import micros_of, target_of, terms_of
+from controlplane.replay.outputs.handing import target_of, terms_of
 from controlplane.replay.outputs.tables import OutputUnreadable, table_of
 from controlplane.replay.outputs.targets import POINTS
 
 COMPARED = (Replay.Status.REPLAYING, Replay.Status.CAUGHT_UP)
 AT_LEAST = timedelta(seconds=4)
 """Between two looks at one output: in less, files of a checkpoint may not all be in view."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +56,8 @@ def look_at(output: ReplayOutput, now: datetime) -> Found | None:
         sides = _sides(output)
         if sides is None:
             return None
-        since = micros_of(output.compared_to) or _first(output, sides.new)
-        closed = micros_of(output.closed_to)
+        since = epoch_us(output.compared_to) or _first(output, sides.new)
+        closed = epoch_us(output.closed_to)
         found = None
         if since is not None and closed is not None and closed >= since:
             parts = compare(sides.old, sides.new, terms_of(output), since, closed + 1)
@@ -86,7 +85,7 @@ def _first(output: ReplayOutput, new: pl.LazyFrame) -> int | None:
     """
     if output.kind == POINTS:
         return oldest(new, terms_of(output))
-    return micros_of(output.replay.event_time_start)
+    return epoch_us(output.replay.event_time_start)
 
 
 @transaction.atomic
@@ -97,10 +96,10 @@ def _keep(output: ReplayOutput, found: Found | None, reached: int, now: datetime
         return None
     if found is not None:
         fresh.hours = _hours(fresh, found)
-        fresh.compared_to = _moment((micros_of(fresh.closed_to) or 0) + 1)
+        fresh.compared_to = moment_us((epoch_us(fresh.closed_to) or 0) + 1)
         for kind, group in found.groups.items():
             _add(fresh, kind, group)
-    fresh.closed_to, fresh.compared_at, fresh.trouble = _moment(reached), now, ""
+    fresh.closed_to, fresh.compared_at, fresh.trouble = moment_us(reached), now, ""
     fresh.save()
     if found is not None and found.compared:
         lifecycle.tell(output.replay, compared_ms=epoch_ms(now))
@@ -121,8 +120,9 @@ def _add(output: ReplayOutput, kind: Kind, group: Group) -> None:
     if kept is None:
         kept = Difference(output=output, verdict=verdict, fields=list(fields))
     else:
-        made = Group(kept.rows, micros_of(kept.first_seen) or 0, tuple(kept.examples)).plus(made)
-    kept.rows, kept.first_seen, kept.examples = made.rows, _moment(made.first_us), [*made.examples]
+        made = Group(kept.rows, epoch_us(kept.first_seen) or 0, tuple(kept.examples)).plus(made)
+    kept.rows, kept.first_seen = made.rows, moment_us(made.first_us)
+    kept.examples = [*made.examples]
     kept.save()
 
 
@@ -143,10 +143,6 @@ def _value(value: Any) -> Any:
             return {"ms": epoch_ms(value if value.tzinfo else value.replace(tzinfo=UTC))}
         case _:
             return str(value)
-
-
-def _moment(micros: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=micros)
 
 
 def _line(error: Exception) -> str:

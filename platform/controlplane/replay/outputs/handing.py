@@ -7,17 +7,17 @@ Errors   OutputUnreadable for the first that cannot be handed over; those before
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from controlplane.metrics import exchange as points
 from controlplane.metrics.influx import settings_here
 from controlplane.metrics.store import embedded_store
+from controlplane.moments import epoch_us
 from controlplane.replay.comparison.compare import Terms
 from controlplane.replay.models import Replay, ReplayOutput
 from controlplane.replay.outputs import exchange as files
 from controlplane.replay.outputs.tables import OutputUnreadable
-from controlplane.replay.outputs.targets import FILES, POINTS, Target
+from controlplane.replay.outputs.targets import FILES, POINTS, READABLE, Target
 
 State = ReplayOutput.Exchange
 
@@ -63,12 +63,12 @@ def target_of(output: ReplayOutput) -> Target:
 
 def exchangeable(replay: Replay) -> list[ReplayOutput]:
     """The outputs that can be handed over."""
-    return list(replay.outputs.filter(why_not="", kind__in=(FILES, POINTS)))
+    return list(replay.outputs.filter(why_not="", kind__in=READABLE))
 
 
-def swap_all(replay: Replay, runs: Sequence[str]) -> None:
+def swap_all(replay: Replay) -> None:
     """Put what the replay has written in the place of what it corrects."""
-    since = micros_of(replay.event_time_start)
+    since = epoch_us(replay.event_time_start)
     if since is None:
         msg = f"outputs of {replay} cannot be exchanged: its savepoint has no event time"
         raise OutputUnreadable(msg)
@@ -119,10 +119,3 @@ def _note(output: ReplayOutput, state: ReplayOutput.Exchange) -> None:
     """Each step is noted when it is done, and may be done twice."""
     output.exchange = state
     output.save(update_fields=["exchange"])
-
-
-def micros_of(moment: datetime | None) -> int | None:
-    """µs since 1970 UTC, exactly."""
-    if moment is None:
-        return None
-    return int(moment.timestamp() // 1) * 1_000_000 + moment.microsecond

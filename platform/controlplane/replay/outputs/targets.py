@@ -17,7 +17,7 @@ from typing import Any
 from controlplane.replay.comparison.compare import WINDOW_END, Terms
 
 FILES, POINTS = "parquet", "influx"
-READABLE = {FILES: "a folder of Parquet files", POINTS: "points"}
+READABLE = (FILES, POINTS)
 WINDOW_START = "window_start"
 
 
@@ -36,10 +36,6 @@ class Target:
     """Of points."""
     why_not: str = ""
     """Why they cannot be compared, in one sentence."""
-
-    def beside(self, replay: str) -> str:
-        """Where the replay of that name writes."""
-        return f"{self.place}@{replay}"
 
 
 def targets_of(plan: Mapping[str, Any]) -> tuple[Target, ...]:
