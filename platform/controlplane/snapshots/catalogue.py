@@ -21,6 +21,7 @@ from controlplane.snapshots.models import (
     StrayFolder,
 )
 from controlplane.snapshots.retention import Rules, Verdict, decide
+from controlplane.snapshots.usable import why_unusable
 from controlplane.snapshots.uses import Use, Uses, uses_of
 
 SHOWN = 200
@@ -45,8 +46,7 @@ class CatalogueRow:
     @property
     def usable(self) -> bool:
         """Whether a job can be started from it."""
-        bad = self.health in {"damaged", "missing"}
-        return self.savepoint.status == Savepoint.Status.COMPLETED and not bad
+        return not why_unusable(self.savepoint)
 
     @property
     def event_ms(self) -> int | None:

@@ -53,7 +53,11 @@ def decide_about(job: Job, now: datetime) -> None:
         locked = Job.objects.select_for_update().get(pk=job.pk)
         policy = SavepointPolicy.objects.filter(job=locked).first()
         found = verdicts(locked, rules_of(policy), now)
-        for savepoint in locked.savepoints.filter(pk__in=found).select_related("job"):
+        kept = [key for key, verdict in found.items() if verdict.keep]
+        marks = Q(status=Status.COMPLETED, pk__in=found.keys() - kept)
+        keeps = Q(status=Status.MARKED, pk__in=kept)
+        # Rows are wide, and most of them stay as they are.
+        for savepoint in locked.savepoints.filter(marks | keeps).select_related("job"):
             _apply(savepoint, found[savepoint.pk], now)
 
 

@@ -11,13 +11,13 @@ Guarantee   Each is one compare-and-set. Only a completed one can be started fro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from controlplane.jobs.models import Job, Run
 from controlplane.live import topics
 from controlplane.live.publish import publish_on_commit
-from controlplane.moments import epoch_ms
+from controlplane.moments import epoch_ms, moment
 from controlplane.snapshots.models import Savepoint
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from controlplane.backends.contract import SavepointSummary
 
 Status = Savepoint.Status
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def begin(run: Run, origin: Savepoint.Origin, label: str, actor: User | None) -> Savepoint:
@@ -148,7 +146,7 @@ def _manifest(summary: SavepointSummary, now: datetime) -> dict[str, Any]:
         "source_positions": dict(summary.source_positions),
         "contents": dict(summary.contents),
         "completed_at": now,
-        "taken_at": now if created_ms is None else EPOCH + timedelta(milliseconds=created_ms),
+        "taken_at": now if created_ms is None else moment(created_ms),
     }
 
 

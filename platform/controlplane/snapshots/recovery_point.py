@@ -7,7 +7,8 @@
     no_objective
 
 Restorable are completed checkpoints of the job's newest run, while an engine still has it, and
-savepoints that are complete, not gone, and not found bad by their last verification.
+savepoints that are complete, not gone, and not found bad by their last verification. One that is
+marked for deletion counts: Keep takes the mark back.
 
 Cost     three queries, however many jobs.
 """
@@ -21,7 +22,8 @@ from enum import StrEnum
 
 from django.db.models import Max
 
-from controlplane.jobs.models import Job, Run, RunState
+from controlplane.jobs.models import Job, RunState
+from controlplane.jobs.queries import newest_runs
 from controlplane.snapshots.models import Checkpoint, Savepoint
 from controlplane.snapshots.usable import BAD
 
@@ -97,11 +99,8 @@ def _state(job: Job, objective: timedelta | None, age: timedelta | None) -> Stat
 
 
 def _checkpoints(job_ids: Iterable[int]) -> dict[int, datetime]:
-    newest: dict[int, Run] = {}
-    runs = Run.objects.filter(job__in=job_ids, purpose=Run.Purpose.LIVE).defer("plan")
-    for run in runs.order_by("started_at", "pk"):
-        newest[run.job_id] = run
-    alive = {run.pk: job for job, run in newest.items() if run.state not in FORGOTTEN}
+    runs = newest_runs(job_ids).exclude(state__in=FORGOTTEN)
+    alive = dict(runs.values_list("pk", "job_id"))
     done = Checkpoint.objects.filter(run__in=alive, status=Checkpoint.Status.COMPLETED)
     taken = done.values_list("run").annotate(at=Max("trigger_at"))
     return {alive[run]: at for run, at in taken}

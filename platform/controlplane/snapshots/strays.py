@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
@@ -29,6 +29,7 @@ from controlplane.backends.models import Cluster
 from controlplane.backends.registry import client_for
 from controlplane.backends.snapshot_contract import StoredFolder
 from controlplane.jobs.models import Job
+from controlplane.moments import moment
 from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.snapshots import lifecycle
 from controlplane.snapshots.models import ENDED, Savepoint, StorageScan, StrayFolder
@@ -38,8 +39,8 @@ SETTLED = timedelta(minutes=10)
 
 
 def scan_all(now: datetime) -> None:
-    """Scan what every cluster stores."""
-    for cluster in Cluster.objects.all():
+    """Scan what every cluster stores that was not taken out."""
+    for cluster in Cluster.present.all():
         scan(cluster, now)
 
 
@@ -101,7 +102,7 @@ def _owner(stray: StrayFolder) -> Job:
 
 def _kept(cluster: Cluster) -> list[Savepoint]:
     rows = Savepoint.objects.filter(job__cluster=cluster).exclude(status__in=ENDED)
-    return list(rows.exclude(location=""))
+    return list(rows.exclude(location="").only("pk", "location", "missing_since"))
 
 
 def _gone(cluster: Cluster, root: Path, listed: Iterable[str]) -> set[int]:
@@ -140,15 +141,17 @@ def _note_strays(cluster: Cluster, found: Iterable[StoredFolder], now: datetime)
     StrayFolder.objects.filter(cluster=cluster).exclude(
         location__in=[one.location for one in found]
     ).delete()
+    no_strays = []
     for one in found:
-        changed_at = datetime.fromtimestamp(one.changed_ms / 1000, UTC)
+        changed_at = moment(one.changed_ms)
         job = jobs.get(_part(one.location, -3))
         is_ours = job is None or job.cluster_id == cluster.pk
         is_known = _plain(one.location) in known or _part(one.location, -2) in busy
         if is_known or not is_ours:
-            StrayFolder.objects.filter(cluster=cluster, location=one.location).delete()
+            no_strays.append(one.location)
         elif now - changed_at >= SETTLED:
             _note_stray(cluster, one, {"job": job, "changed_at": changed_at}, now)
+    StrayFolder.objects.filter(cluster=cluster, location__in=no_strays).delete()
 
 
 def _note_stray(

@@ -92,7 +92,7 @@ def _kept(job_ids: Iterable[int]) -> list[Kept]:
 
 
 def _alive(job_ids: Iterable[int]) -> Iterator[tuple[int, Run]]:
-    runs = Run.objects.filter(job__in=job_ids, purpose=Run.Purpose.LIVE)
+    runs = Run.objects.filter(job__in=job_ids, purpose=Run.Purpose.LIVE).defer("plan")
     for run in runs.exclude(state__in=TERMINAL):
         yield run.job_id, run
 
@@ -101,7 +101,7 @@ def _by_runs(kept: Sequence[Kept], alive: Mapping[int, Run]) -> Iterator[Use]:
     own = Checkpoint.objects.filter(
         run=OuterRef("pk"), status=Checkpoint.Status.COMPLETED, kind=Checkpoint.Kind.CHECKPOINT
     )
-    runs = Run.objects.filter(restored_from__in=[one.pk for one in kept])
+    runs = Run.objects.filter(restored_from__in=[one.pk for one in kept]).defer("plan")
     for run in runs.annotate(has_own=Exists(own)).order_by("pk"):
         key, name = run.restored_from_id or 0, f"run {run.pk}"
         current = alive.get(run.job_id)
