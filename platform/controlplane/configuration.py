@@ -40,7 +40,7 @@ class Part:
 
 
 def variables(environ: Mapping[str, str] = os.environ) -> tuple[Variable, ...]:
-    """Every variable that the platform reads; `NAME_FILE` sets `NAME` too."""
+    """Every variable that the platform reads; `NAME_FILE` sets those that are described with it."""
     found: list[tuple[str, str]] = []
     for line in (environment.__doc__ or "").splitlines():
         if match := _LINE.fullmatch(line):
@@ -49,9 +49,14 @@ def variables(environ: Mapping[str, str] = os.environ) -> tuple[Variable, ...]:
             name, meaning = found.pop()
             found.append((name, f"{meaning} {line.strip()}".strip()))
     return tuple(
-        Variable(name, meaning, bool(environ.get(name) or environ.get(f"{name}_FILE")))
+        Variable(name, meaning, any(map(environ.get, _names(name, meaning))))
         for name, meaning in found
     )
+
+
+def _names(name: str, meaning: str) -> tuple[str, ...]:
+    of_file = f"{name}_FILE"
+    return (name, of_file) if of_file in meaning.split() else (name,)
 
 
 def parts() -> tuple[Part, ...]:

@@ -3,10 +3,13 @@
 HEADWATER_HOME            folder of everything that is kept; default `.headwater` in the checkout
 HEADWATER_SECRET_KEY      else generated once into HOME/secret_key, readable by its owner only
 HEADWATER_ALLOWED_HOSTS   comma-separated host names; default loopback
-HEADWATER_DATABASE_URL    postgres://user:password@host/name?sslmode=require; none: SQLite in HOME
-HEADWATER_REDIS_URL       unix:///path/redis.sock, redis://:password@host:6379/0, rediss:// for TLS
+HEADWATER_DATABASE_URL    postgres://user:password@host/name?sslmode=require; none: SQLite in HOME;
+                          or HEADWATER_DATABASE_URL_FILE
+HEADWATER_REDIS_URL       unix:///path/redis.sock, redis://:password@host:6379/0, rediss:// for TLS;
+                          or HEADWATER_REDIS_URL_FILE
 HEADWATER_REDIS_SERVER    program that `manage.py up` runs as its Redis; default: the one it brings
-HEADWATER_EMAIL_URL       mail server: smtp://user:password@host:587, smtps:// for TLS at once
+HEADWATER_EMAIL_URL       mail server: smtp://user:password@host:587, smtps:// for TLS at once;
+                          or HEADWATER_EMAIL_URL_FILE
 HEADWATER_EMAIL_FROM      whom its mails are from
 HEADWATER_PROXY           1 when a proxy in front sets X-Forwarded-Host
 HEADWATER_WEBHOOKS_PRIVATE
@@ -25,8 +28,12 @@ HEADWATER_OIDC_NAME       what the button on the login page says; default "singl
 HEADWATER_METRICS_URL     where the embedded engine reports its figures; default the platform itself
 HEADWATER_METRICS_TOKEN   what that asks for, where it is somewhere else
 HEADWATER_INFLUX_URL      InfluxDB 2 that keeps series, instead of the platform itself
-HEADWATER_INFLUX_TOKEN    what it asks for
+HEADWATER_INFLUX_TOKEN    what it asks for; or HEADWATER_INFLUX_TOKEN_FILE
 HEADWATER_INFLUX_ORG      its organisation; default headwater
+HEADWATER_POINTS_TOKEN_SHA256
+                          SHA-256, in hex, of the token with which points are written to the
+                          platform and its /metrics read; none: nobody may. `manage.py up` sets it
+HEADWATER_GRAFANA_URL     Grafana that pages link to; none: no links
 HEADWATER_DEBUG           1 shows tracebacks in pages
 HEADWATER_DEMO_SPEED      multiple of real time of the demo's flights; default a day a second
 """

@@ -20,7 +20,12 @@ TEXT = (CHECKOUT / "docker-compose.yml").read_text()
 COMPOSE = yaml.safe_load(TEXT)
 SERVICES = COMPOSE["services"]
 OURS = ("migrate", "engine", "web", "worker", "beat", "collector")
-ENGINES_OWN = {"HEADWATER_POINTS_URL", "HEADWATER_POINTS_TOKEN", "REDIS_PASSWORD"}
+ENGINES_OWN = {
+    "HEADWATER_METRICS_ORG",
+    "HEADWATER_POINTS_TOKEN",
+    "HEADWATER_POINTS_URL",
+    "REDIS_PASSWORD",
+}
 
 
 def test_an_address_of_postgres_becomes_its_settings():

@@ -27,7 +27,6 @@ function source() {
     "import type * as own from '@grafana/schema/dist/types/raw/dashboard/x/types.gen';",
     "import type { DataQuery } from '@grafana/schema';",
     `import type * as timeseries from '${raw}/timeseries/panelcfg/x/types.gen';`,
-    `import type * as stat from '${raw}/stat/panelcfg/x/types.gen';`,
     // The schema's target of an annotation is that of Grafana's own store; here it is a query.
     "type Marks = Omit<own.AnnotationQuery, 'target'> & { target: DataQuery & { query: string } };",
     "type Dashboard = Omit<own.Dashboard, 'annotations'> & { annotations: { list: Marks[] } };",

@@ -11,10 +11,10 @@ from typing import Any
 from controlplane.backends.sightings import CheckpointSighting, FailureSighting, JobSighting
 from controlplane.jobs.models import Run
 from controlplane.live.topics import Payload
+from controlplane.metrics.contract import NANOS_PER_MS
 from controlplane.metrics.line_protocol import FieldValue, Point, tags_of
 
 RUNNING = "RUNNING"
-NANOS_PER_MS = 1_000_000
 
 _FLOWING = ("in", "out", "delay_ms", "event_ms", "speed", "busy", "bp")
 

@@ -22,6 +22,7 @@ Where = Mapping[str, str | Sequence[str]]
 LIMIT = 5_000
 """Points of one series at most: more than any screen has pixels."""
 
+NANOS_PER_MS = 1_000_000
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 
 STEPS_MS = (
@@ -107,6 +108,21 @@ class SeriesKeeper(SeriesSource, Protocol):
 
     def close(self) -> None:
         """Close connections that are not in use."""
+
+
+def ns_of(time_ms: float | None, otherwise: int = 0) -> int:
+    """A time of the interface as stores and points have it; None is `otherwise`."""
+    return otherwise if time_ms is None else int(time_ms * NANOS_PER_MS)
+
+
+def ms_of(time_ns: int) -> float:
+    """The other way; an int where nothing is lost.
+
+    >>> ms_of(2_000_000), ms_of(2_500_000)
+    (2, 2.5)
+    """
+    whole, rest = divmod(time_ns, NANOS_PER_MS)
+    return whole if rest == 0 else time_ns / NANOS_PER_MS
 
 
 def step_for(span_ms: float, points: int) -> int:

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from controlplane.metrics.contract import Aggregate, Where
 from controlplane.metrics.line_protocol import FieldValue
 
-NANOS_PER_MS = 1_000_000
 FIRST_NS, LAST_NS = -9_223_372_036_854_775_806, 9_223_372_036_854_775_806
 """The ends of what InfluxDB can store."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """InfluxDB 2 as the series store of an installation: points go there, and charts come from there.
 
     HEADWATER_INFLUX_URL     e.g. http://influxdb:8086; without it the embedded store is used
-    HEADWATER_INFLUX_TOKEN   one that may read and write; never logged
+    HEADWATER_INFLUX_TOKEN   may read and write; or HEADWATER_INFLUX_TOKEN_FILE; never logged
     HEADWATER_INFLUX_ORG     headwater
 
 Needs    the buckets `engine`, `outputs`, `metrics` and `platform`.
@@ -13,11 +13,12 @@ Errors   SeriesAway when the server does not answer, or refuses what it is asked
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import urllib3
+from django.conf import settings
 from influxdb_client.client.exceptions import InfluxDBError
 from influxdb_client.client.influxdb_client import InfluxDBClient
 from influxdb_client.client.write_api import SYNCHRONOUS
@@ -25,7 +26,16 @@ from influxdb_client.domain.dialect import Dialect
 from influxdb_client.rest import ApiException
 
 from controlplane.metrics import flux
-from controlplane.metrics.contract import LIMIT, Aggregate, Refused, Series, SeriesAway, Where
+from controlplane.metrics.contract import (
+    LIMIT,
+    Aggregate,
+    Refused,
+    Series,
+    SeriesAway,
+    Where,
+    ms_of,
+    ns_of,
+)
 from controlplane.metrics.line_protocol import FieldValue, Point, Tags, written
 
 TIMEOUT_MS = 10_000
@@ -43,14 +53,6 @@ class InfluxSettings:
 
     def __repr__(self) -> str:
         return f"InfluxSettings({self.url!r})"
-
-    @classmethod
-    def found_in(cls, environment: Mapping[str, str]) -> InfluxSettings | None:
-        """What the environment says; None when it names no server."""
-        url = environment.get("HEADWATER_INFLUX_URL", "").strip()
-        token = environment.get("HEADWATER_INFLUX_TOKEN", "")
-        org = environment.get("HEADWATER_INFLUX_ORG", "headwater")
-        return cls(url, token, org) if url else None
 
 
 class InfluxStore:
@@ -92,7 +94,7 @@ class InfluxStore:
         limit: int = LIMIT,
     ) -> list[Series]:
         """As `SeriesSource.query`."""
-        low, high = _ns(start_ms, flux.FIRST_NS), _ns(stop_ms, flux.LAST_NS)
+        low, high = ns_of(start_ms, flux.FIRST_NS), ns_of(stop_ms, flux.LAST_NS)
         asked = flux.points(
             bucket, measurement, field, where or {}, low, high, step_ms, Aggregate(aggregate), limit
         )
@@ -102,7 +104,7 @@ class InfluxStore:
         for row in self._rows(asked):
             # Flux before 0.66 reads the end of the range too, and begins a step with the range.
             if row.time_ns < high:
-                at = _ms(row.time_ns) // step_ms * step_ms if step_ms else _ms(row.time_ns)
+                at = ms_of(row.time_ns) // step_ms * step_ms if step_ms else ms_of(row.time_ns)
                 found.setdefault(row.tags, []).append((at, row.value))
         return [Series(dict(tags), sorted(points)) for tags, points in sorted(found.items())]
 
@@ -132,7 +134,7 @@ class InfluxStore:
         """Times of its first and last point."""
         first = [row.time_ns for row in self._rows(flux.ends(bucket, measurement, "first"))]
         last = [row.time_ns for row in self._rows(flux.ends(bucket, measurement, "last"))]
-        return (_ms(min(first)), _ms(max(last))) if first and last else None
+        return (ms_of(min(first)), ms_of(max(last))) if first and last else None
 
     def _rows(self, query: str) -> list[flux.Row]:
         dialect = Dialect(annotations=["datatype", "group", "default"])  # type: ignore[no-untyped-call]
@@ -155,14 +157,7 @@ class InfluxStore:
 
 
 def settings_here() -> InfluxSettings | None:
-    """Those of this process."""
-    return InfluxSettings.found_in(os.environ)
-
-
-def _ns(time_ms: float | None, otherwise: int) -> int:
-    return otherwise if time_ms is None else int(time_ms * flux.NANOS_PER_MS)
-
-
-def _ms(time_ns: int) -> float:
-    whole, rest = divmod(time_ns, flux.NANOS_PER_MS)
-    return whole if rest == 0 else time_ns / flux.NANOS_PER_MS
+    """What the environment says; None when it names no server."""
+    url = os.environ.get("HEADWATER_INFLUX_URL", "").strip()
+    org = os.environ.get("HEADWATER_INFLUX_ORG", "headwater")
+    return InfluxSettings(url, settings.HEADWATER_INFLUX_TOKEN, org) if url else None

@@ -43,7 +43,7 @@ def gauges(now: datetime) -> list[Gauge]:
     operations = Operation.objects.filter(state__in=UNFINISHED)
     free = Q(lease_until=None) | Q(lease_until__lte=now)
     due = operations.filter(free, not_before__lte=now).order_by("not_before").first()
-    seen = Cluster.objects.filter(removed_at=None)
+    seen = Cluster.present.all()
     lags = [(now - at).total_seconds() for at in seen.values_list("last_seen", flat=True) if at]
     runs = dict(
         Run.objects.filter(purpose=Run.Purpose.LIVE, ended_at=None)

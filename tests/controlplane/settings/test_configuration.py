@@ -9,7 +9,7 @@ from controlplane.configuration import parts, variables
 
 PLATFORM = Path(__file__).parents[3] / "platform"
 READ = re.compile(r'(?:environ\.get\(|environ\[|environment\.\w+\()\s*"(HEADWATER_\w+)"')
-OF_CHILDREN = {"HEADWATER_CONTROL_PORT", "HEADWATER_LEASH_PIPE", "HEADWATER_POINTS_TOKEN_SHA256"}
+OF_CHILDREN = {"HEADWATER_CONTROL_PORT", "HEADWATER_LEASH_PIPE"}
 """What `manage.py up` tells the programs that it starts; people do not set them."""
 
 
@@ -27,6 +27,20 @@ def test_a_variable_is_set_by_itself_or_by_a_file():
         found = {one.name: one.is_set for one in variables({name: "x"})}
         assert found["HEADWATER_OIDC_CLIENT_SECRET"]
         assert sum(found.values()) == 1
+
+
+def test_a_file_sets_nothing_that_is_not_read_from_one():
+    assert not any(one.is_set for one in variables({"HEADWATER_SECRET_KEY_FILE": "x"}))
+
+
+def test_every_secret_that_may_be_in_a_file_says_so():
+    secrets = {
+        name
+        for path in PLATFORM.rglob("*.py")
+        for name in re.findall(r'environment\.secret\("(\w+)"', path.read_text())
+    }
+    named = {one.name for name in secrets for one in variables({f"{name}_FILE": "x"}) if one.is_set}
+    assert named == secrets
 
 
 def test_the_page_tells_no_value(client, admin_user, monkeypatch, db):

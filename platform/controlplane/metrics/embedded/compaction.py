@@ -18,13 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from controlplane.metrics.contract import DAY_MS
+from controlplane.metrics.contract import DAY_MS, ns_of
 from controlplane.metrics.embedded import blocks
 from controlplane.metrics.embedded.blocks import FULL, SPANS_NS, Region, region_at
 from controlplane.metrics.embedded.database import Database, Db, next_generation
 from controlplane.metrics.embedded.partials import Points
 
-NANOS_PER_MS = 1_000_000
 MOST = 4 * FULL
 """Rows for which a stretch is too long."""
 AT_ONCE = 2
@@ -72,7 +71,7 @@ _COLUMNS = (
 
 def compact(database: Database, bucket: str, now_ms: float, keep: Keep) -> Iterator[int]:
     """Turn closed stretches into blocks; yields after each transaction how many they were."""
-    ripe_ns = -(2**63) if keep.raw_ms is None else _ns(now_ms) - _ns(keep.raw_ms)
+    ripe_ns = -(2**63) if keep.raw_ms is None else ns_of(now_ms) - ns_of(keep.raw_ms)
     with database.reading() as db:
         columns = [id_ for id_, kind in db.execute(_COLUMNS, (bucket,)) if kind != "string"]
     for first in range(0, len(columns), AT_ONCE):
@@ -173,7 +172,7 @@ def expire(database: Database, bucket: str, now_ms: float, keep: Keep) -> Iterat
     for first in range(0, len(columns), AT_ONCE):
         with database.writing() as db:
             for column in columns[first : first + AT_ONCE]:
-                _expire(db, column, _ns(now_ms), keep)
+                _expire(db, column, ns_of(now_ms), keep)
             gone = _drop_empty(db, columns[first : first + AT_ONCE])
         yield gone
 
@@ -187,19 +186,19 @@ def _expire(db: Db, column: int, now_ns: int, keep: Keep) -> None:
         if kept is not None:
             db.execute(
                 "DELETE FROM rollups WHERE column_id = ? AND step_ns = ? AND start_ns <= ?",
-                (column, step, now_ns - _ns(kept) - blocks.SPAN_OF[step]),
+                (column, step, now_ns - ns_of(kept) - blocks.SPAN_OF[step]),
             )
     if keep.hours_ms is not None:
         db.execute(
             "DELETE FROM raw WHERE column_id = ? AND end_ns <= ?",
-            (column, now_ns - _ns(keep.hours_ms)),
+            (column, now_ns - ns_of(keep.hours_ms)),
         )
 
 
 def _raw_limit(db: Db, column: int, now_ns: int, keep: Keep) -> int | None:
     """Before which time raw points go."""
     if keep.raw_ms is not None:
-        return now_ns - _ns(keep.raw_ms)
+        return now_ns - ns_of(keep.raw_ms)
     if keep.newest is None:
         return None
     seen = 0
@@ -251,7 +250,3 @@ def _drop_empty(db: Db, columns: list[int]) -> int:
         )
         next_generation(db)
     return gone
-
-
-def _ns(time_ms: float) -> int:
-    return int(time_ms * NANOS_PER_MS)

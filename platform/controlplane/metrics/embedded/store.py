@@ -17,11 +17,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from controlplane.metrics.contract import LIMIT, Aggregate, Refused, Series, Where
+from controlplane.metrics.contract import (
+    LIMIT,
+    NANOS_PER_MS,
+    Aggregate,
+    Refused,
+    Series,
+    Where,
+    ms_of,
+    ns_of,
+)
 from controlplane.metrics.embedded import reading
 from controlplane.metrics.embedded.compaction import (
     KEPT,
-    NANOS_PER_MS,
     WRITTEN,
     Keep,
     compact,
@@ -105,7 +113,7 @@ class SeriesStore:
                 (bucket, measurement),
             ).fetchall()
             for (column,) in columns:
-                remove_from(db, column, _ns(start_ms, 0))
+                remove_from(db, column, ns_of(start_ms))
 
     # Housekeeping.
 
@@ -144,7 +152,7 @@ class SeriesStore:
         limit: int = LIMIT,
     ) -> list[Series]:
         """As `SeriesSource.query`."""
-        low, high = _ns(start_ms, -(2**63)), _ns(stop_ms, 2**63 - 1)
+        low, high = ns_of(start_ms, -(2**63)), ns_of(stop_ms, 2**63 - 1)
         step_ns, how = (step_ms or 0) * NANOS_PER_MS, Aggregate(aggregate)
         found = []
         with self.database.snapshot() as db:
@@ -156,7 +164,7 @@ class SeriesStore:
                 else:
                     rows = reading.stepped(db, column, low, high, step_ns, how)[-limit:]
                 if rows:
-                    found.append(Series(tags, [(_ms(at), value) for at, value in rows]))
+                    found.append(Series(tags, [(ms_of(at), value) for at, value in rows]))
         return found
 
     def measurements(self, bucket: str) -> list[str]:
@@ -195,7 +203,7 @@ class SeriesStore:
                 (bucket, measurement),
             ).fetchall()
             ends = [end for (column,) in columns for end in reading.ends(db, column)]
-        return (_ms(min(ends)), _ms(max(ends))) if ends else None
+        return (ms_of(min(ends)), ms_of(max(ends))) if ends else None
 
 
 def _matching(
@@ -218,12 +226,3 @@ def _with_pauses(steps: Iterator[int]) -> int:
         done += step
         time.sleep(PAUSE_S)
     return done
-
-
-def _ns(time_ms: float | None, otherwise: int) -> int:
-    return otherwise if time_ms is None else int(time_ms * NANOS_PER_MS)
-
-
-def _ms(time_ns: int) -> float:
-    whole, rest = divmod(time_ns, NANOS_PER_MS)
-    return whole if rest == 0 else time_ns / NANOS_PER_MS

@@ -21,10 +21,10 @@ def _marks(*, of_job: bool) -> tuple[Marks, ...]:
     )
 
 
-def _job(title: str, field: str, unit: str, **options: str) -> Panel:
+def _job(title: str, field: str, unit: str, about: str = "") -> Panel:
     """A figure of every live job, as the collector sees it each second."""
     query = lines("engine", "job", [field], ["job"], where=LIVE)
-    return Panel(title, query, unit, **options)  # type: ignore[arg-type]
+    return Panel(title, query, unit, about=about)
 
 
 def _of_job(title: str, fields: Sequence[str], unit: str, about: str = "") -> Panel:

@@ -31,54 +31,29 @@ class Panel:
     """One of Grafana's: short, ms, s, bytes, rowsps, percent, dateTimeAsIso …"""
     legend: str = "${__field.labels.job}"
     about: str = ""
-    kind: str = "timeseries"
-    """Or stat."""
-    stacked: bool = False
 
     def json(self, number: int, place: Json) -> Json:
         """What Grafana reads."""
-        defaults: Json = {"unit": self.unit, "displayName": self.legend}
-        options: Json = {}
-        if self.kind == "timeseries":
-            defaults["custom"] = {
-                "drawStyle": "line",
-                "lineWidth": 1,
-                "fillOpacity": 10,
-                "showPoints": "never",
-                "spanNulls": False,
-                "stacking": {"mode": "normal" if self.stacked else "none", "group": "A"},
-            }
-            options = {
-                "legend": {
-                    "displayMode": "list",
-                    "placement": "bottom",
-                    "showLegend": True,
-                    "calcs": [],
-                },
-                "tooltip": {"mode": "multi", "sort": "desc"},
-            }
-        else:
-            options = {
-                "reduceOptions": {"values": False, "calcs": ["lastNotNull"], "fields": ""},
-                "orientation": "auto",
-                "textMode": "auto",
-                "colorMode": "none",
-                "graphMode": "area",
-                "justifyMode": "auto",
-                "wideLayout": True,
-                "showPercentChange": False,
-                "percentChangeColorMode": "standard",
-            }
+        custom: Json = {
+            "drawStyle": "line",
+            "lineWidth": 1,
+            "fillOpacity": 10,
+            "showPoints": "never",
+            "spanNulls": False,
+            "stacking": {"mode": "none", "group": "A"},
+        }
+        defaults = {"unit": self.unit, "displayName": self.legend, "custom": custom}
+        legend = {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []}
         return {
             "id": number,
-            "type": self.kind,
+            "type": "timeseries",
             "title": self.title,
             "description": self.about,
             "datasource": DATASOURCE,
             "gridPos": place,
             "targets": [{"refId": "A", "datasource": DATASOURCE, "query": self.query}],
             "fieldConfig": {"defaults": defaults, "overrides": []},
-            "options": options,
+            "options": {"legend": legend, "tooltip": {"mode": "multi", "sort": "desc"}},
         }
 
 

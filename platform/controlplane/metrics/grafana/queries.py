@@ -21,12 +21,8 @@ def lines(
     *,
     where: Sequence[tuple[str, str]] = (),
     how: str = "mean",
-    rate: bool = False,
 ) -> str:
-    """One line for each set of tags, and field when there are several.
-
-    `rate`: of counters, how much they grow in a second.
-    """
+    """One line for each set of tags, and field when there are several."""
     wanted = [f"r._measurement == {text(measurement)}", _one_of(fields)]
     wanted += [f"r[{text(tag)}] == {_value(value)}" for tag, value in where]
     kept = ["_field", *by] if len(fields) > 1 else list(by)
@@ -34,7 +30,6 @@ def lines(
         f"from(bucket: {text(bucket)})",
         "range(start: v.timeRangeStart, stop: v.timeRangeStop)",
         f"filter(fn: (r) => {' and '.join(wanted)})",
-        *(["derivative(unit: 1s, nonNegative: true)"] if rate else []),
         f"group(columns: {_list(kept)})",
         f"aggregateWindow(every: v.windowPeriod, fn: {how}, createEmpty: false)",
         f"keep(columns: {_list(['_time', '_value', *kept])})",
