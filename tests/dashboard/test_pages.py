@@ -29,7 +29,7 @@ PAGES = {
     "/replays/new/?job=flights": 15,
     "/replays/new/?job=flights&step=sinks": 14,
     "/replays/new/?job=flights&step=review": 15,
-    "/cluster/": 7,
+    "/cluster/": 6,
     "/alerts/": 11,
 }
 OF_THE_JOB = [page for page in PAGES if "flights" in page]

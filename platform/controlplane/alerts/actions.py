@@ -96,7 +96,7 @@ def add_route(team: Team, actor: User, *, kind: str, target: str) -> Route:
         secret=secrets.token_urlsafe(32),
         created_by=actor,
     )
-    record(actor, "alert_route.create", str(route), after={"kind": kind, "target": _host(route)})
+    record(actor, "alert_route.create", str(route), after={"kind": kind, "target": route.host})
     return route
 
 
@@ -104,7 +104,7 @@ def add_route(team: Team, actor: User, *, kind: str, target: str) -> Route:
 def remove_route(route: Route, actor: User) -> None:
     """Tell them no more. Raises Refused."""
     require_in(actor, route.team, Role.ADMIN)
-    record(actor, "alert_route.remove", str(route), before={"target": _host(route)})
+    record(actor, "alert_route.remove", str(route), before={"target": route.host})
     route.delete()
 
 
@@ -119,11 +119,6 @@ def _check_target(kind: str, target: str) -> None:
         raise invalid(msg, "target") from None
     except Forbidden as forbidden:
         raise invalid(str(forbidden), "target") from None
-
-
-def _host(route: Route) -> str:
-    """The target without what may be a secret: a Slack address is one."""
-    return route.target if route.kind == Route.Kind.EMAIL else route.target.split("/")[2]
 
 
 def _of(rule: AlertRule) -> dict[str, object]:

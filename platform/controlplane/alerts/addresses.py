@@ -10,10 +10,11 @@ Errors     Forbidden, in one sentence.
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 from collections.abc import Callable
 from urllib.parse import SplitResult, urlsplit
+
+from controlplane import environment
 
 Resolve = Callable[[str, int], list[str]]
 
@@ -24,7 +25,7 @@ class Forbidden(Exception):
 
 def private_allowed() -> bool:
     """Whether the installation lets webhooks go to its own network."""
-    return os.environ.get("HEADWATER_WEBHOOKS_PRIVATE", "").lower() in {"1", "true", "yes", "on"}
+    return environment.flag("HEADWATER_WEBHOOKS_PRIVATE")
 
 
 def addresses_of(host: str, port: int) -> list[str]:

@@ -6,7 +6,8 @@
 
 Guarantee  no flapping: what fires has been breached for `hold` on end, and what is resolved has
            been well for `hold` on end; so an alert changes at most once in that time.
-Missing    a value that is not known ends a pending alert, and lets a firing one stand as it is.
+Missing    a value that is not known ends a pending alert, and lets a firing one stand: that has to
+           be well for `hold` anew.
 """
 
 from __future__ import annotations
@@ -54,9 +55,7 @@ def step(life: Life | None, look: Look, now: datetime, hold: timedelta) -> Life 
     """The alert after a look; None when there is none (any more)."""
     if life is None or life.phase is Phase.PENDING:
         return _rising(life, look, now, hold)
-    if look is Look.BREACHED:
-        return replace(life, well_since=None)
-    if look is Look.UNKNOWN:
+    if look is not Look.WELL:
         return replace(life, well_since=None)
     since = life.well_since or now
     if now - since >= hold:

@@ -137,6 +137,11 @@ class Route(models.Model):
     def __str__(self) -> str:
         return f"{self.get_kind_display()} of {self.team.name}"
 
+    @property
+    def host(self) -> str:
+        """The target without what may be a secret: a Slack address is one."""
+        return self.target if self.kind == Route.Kind.EMAIL else self.target.split("/")[2]
+
 
 class Delivery(models.Model):
     """One piece of news to one route."""

@@ -136,7 +136,7 @@ def _routes(user: User, roles: dict[str, Role]) -> tuple[RouteLine, ...]:
     return tuple(
         RouteLine(
             route,
-            route.target if route.kind == Route.Kind.EMAIL else route.target.split("/")[2],
+            route.host,
             str(route.__dict__["last"] or ""),
             str(route.__dict__["error"] or ""),
             _may(roles, route.team.name, Role.ADMIN),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
+from django.db.models import Count
 
 from controlplane.access.lookup import visible_jobs
 from controlplane.backends.models import Cluster
@@ -111,7 +112,8 @@ Names = Mapping[str, tuple[str, str]]
 
 def clusters(user: User) -> tuple[ClusterView, ...]:
     """Every cluster with its task managers, and what this person may know of their jobs."""
-    asked = [(cluster, *_ask(cluster)) for cluster in Cluster.present.prefetch_related("jobs")]
+    counted = Cluster.present.annotate(job_count=Count("jobs"))
+    asked = [(cluster, *_ask(cluster)) for cluster in counted]
     names = _names(user, (one for _, found, _ in asked for one in found))
     return tuple(_view(cluster, found, away, names) for cluster, found, away in asked)
 
@@ -145,7 +147,7 @@ def _view(cluster: Cluster, found: list[TaskManager], away: str, names: Names) -
         features=tuple(cluster.capabilities.get("features", ())),
         has_token=bool(address_of(cluster).token),
         last_seen=cluster.last_seen,
-        jobs=len(cluster.jobs.all()),
+        jobs=cluster.__dict__["job_count"],
         task_managers=tuple(_row(one, names) for one in found),
         away=away,
     )

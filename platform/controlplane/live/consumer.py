@@ -68,7 +68,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.writer: asyncio.Task[None] | None = None
         await self.accept()
         measures().count("socket_clients")
-        await sync_to_async(tell_of_process, thread_sensitive=False)()
+        _tell_of_process()
         user = self.scope["user"]
         if not user.is_authenticated:
             await self.close(SIGNED_OUT)
@@ -79,7 +79,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def disconnect(self, code: int) -> None:
         """Stop the writer and leave every group."""
         measures().count("socket_clients", -1)
-        await sync_to_async(tell_of_process, thread_sensitive=False)()
+        _tell_of_process()
         if self.writer is not None:
             self.writer.cancel()
             with suppress(asyncio.CancelledError):
@@ -259,6 +259,11 @@ class LiveConsumer(AsyncWebsocketConsumer):
 async def _in_thread(function: Any, *args: Any) -> Any:
     """Run what waits for Redis apart from the one thread that the ORM uses."""
     return await sync_to_async(function, thread_sensitive=False)(*args)
+
+
+def _tell_of_process() -> None:
+    """Let it be told how many tabs there are; no tab waits until the store has it."""
+    asyncio.get_running_loop().run_in_executor(None, tell_of_process)
 
 
 def _request(text: str | None) -> tuple[str, dict[str, int | None]] | None:
