@@ -38,3 +38,9 @@ class Background:
         """Wait until nothing is under way, also what was begun meanwhile."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+    async def end(self) -> None:
+        """Cancel what is under way, and wait until it has ended."""
+        for task in self._tasks:
+            task.cancel()
+        await self.done()

@@ -368,6 +368,10 @@ class JobMaster:
         for slot in attempt.workers:
             data_socket(self._around.runtime, attempt.id, slot).unlink(missing_ok=True)
 
+    async def end_work(self) -> None:
+        """The job manager ends: what waits to be started again is left to the next one."""
+        await self._work.end()
+
     async def sweep_state(self) -> None:
         """Remove the state that killed workers had on disk."""
         await sweep_state(self.plan, self.row.settings)

@@ -113,6 +113,11 @@ class Jobs:
             if master.life.status.terminal:
                 self._on_end(master)
 
+    async def end(self) -> None:
+        """The job manager ends: no job is started again by it."""
+        for master in self.masters:
+            await master.end_work()
+
     async def sweep(self) -> None:
         """Nothing runs any more: remove what the workers of jobs had on disk."""
         for master in self.masters:

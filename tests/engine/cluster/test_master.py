@@ -80,6 +80,16 @@ async def test_the_next_attempt_starts_only_when_no_worker_of_the_last_one_runs(
     assert stage.master.restarts == 1
 
 
+async def test_a_job_manager_that_ends_leaves_a_waiting_restart_to_the_next_one(
+    stage: Stage,
+) -> None:
+    for worker in await stage.running():
+        stage.gone(worker)
+    await stage.master.end_work()
+    await asyncio.sleep(0.05)
+    assert (stage.status, stage.master.restarts) == (JobStatus.RESTARTING, 0)
+
+
 async def test_the_first_failure_is_the_cause_and_others_stand_beside_it(stage: Stage) -> None:
     first, second = await stage.running()
     failed = control.Failed("FunctionError", "user", "bad row", "…", VERTEX, 0, "numbers")
