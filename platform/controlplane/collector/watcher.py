@@ -41,7 +41,7 @@ from controlplane.live.topics import Payload
 from controlplane.metrics.keeping import Keeping
 from controlplane.metrics.store import ENGINE
 from controlplane.moments import now_ms
-from controlplane.replay import actions as replays
+from controlplane.replay import sampling
 from controlplane.replay.models import Replay
 
 log = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ class Watcher:
             if one is None or replay is None or replay.status not in SAMPLED or not _flows(one):
                 continue
             await _db(
-                replays.record_sample,
+                sampling.record_sample,
                 replay,
                 timezone.now(),
                 _moment(one.event_ms),

@@ -1,4 +1,4 @@
-"""What people do with replays, and what the collector tells of them.
+"""What people do with replays.
 
 Errors   Refused, with one sentence.
 """
@@ -6,7 +6,7 @@ Errors   Refused, with one sentence.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -22,16 +22,13 @@ from controlplane.backends.errors import EngineAway, EngineError
 from controlplane.backends.registry import client_for
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.settings import checked_parallelism
-from controlplane.moments import epoch_ms
 from controlplane.operations.models import Operation
 from controlplane.operations.start import key_of, start_operation
-from controlplane.replay import lifecycle, progress
+from controlplane.replay import lifecycle
 from controlplane.replay.models import OPEN, Difference, Replay
 from controlplane.replay.preflight import check_fit
-from controlplane.replay.progress import Progress, Sample
 from controlplane.snapshots.models import Savepoint
 
-DRAWN_AFTER = timedelta(minutes=1)
 MAX_OPEN = 10
 """Replays of one job at a time: each needs slots of its own, and nobody can follow more."""
 
@@ -152,29 +149,6 @@ def rollback_replay(replay: Replay, actor: User, idempotency_key: str = "") -> O
     return start_operation("rollback_replay", replay.job, actor, params, idempotency_key)
 
 
-@transaction.atomic
-def record_sample(
-    replay: Replay,
-    wall: datetime,
-    event_time: datetime | None,
-    live_event_time: datetime | None,
-    pending_rows: int | None = None,
-    rate: float | None = None,
-) -> Progress:
-    """Keep where replay and live job stood, and work out how it is doing. For the collector."""
-    fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
-    if fresh.until is not None and live_event_time is not None:
-        live_event_time = min(live_event_time, fresh.until)  # that is how far it will go
-    sample = Sample(epoch_ms(wall), epoch_ms(event_time), epoch_ms(live_event_time), pending_rows)
-    samples = [*map(_sample, fresh.samples), sample][-progress.SAMPLES_KEPT :]
-    found = progress.assess(samples)
-    _keep(fresh, samples, found, wall, event_time, live_event_time)
-    if found.caught_up and fresh.until is None:
-        lifecycle.caught_up(fresh, wall)
-    _tell(fresh, sample, found, rate)
-    return found
-
-
 def _earlier(job: Job, actor: User, idempotency_key: str) -> tuple[Replay, Operation] | None:
     """What the same wish began before."""
     if not idempotency_key:
@@ -222,69 +196,3 @@ def _create(
     after["until"] = until and until.isoformat()
     record(actor, "replay.create", str(replay), job=job, after=after)
     return replay
-
-
-def _keep(
-    replay: Replay,
-    samples: list[Sample],
-    found: Progress,
-    wall: datetime,
-    event_time: datetime | None,
-    live_event_time: datetime | None,
-) -> None:
-    replay.samples = [[s.wall_ms, s.replay_ms, s.live_ms, s.pending_rows] for s in samples]
-    last = samples[-1]
-    if last.replay_ms is not None and last.live_ms is not None and _is_drawn(replay, wall):
-        point = [last.wall_ms, last.replay_ms, last.live_ms]
-        replay.history = progress.thin([*replay.history, point])
-    replay.event_time_now = event_time or replay.event_time_now
-    replay.live_event_time = live_event_time or replay.live_event_time
-    replay.speed, replay.note = found.speed, _why(replay, last, found.note)[:500]
-    replay.eta_low = _later(wall, found.eta_low_s)
-    replay.eta_high = _later(wall, found.eta_high_s)
-    fields = ("samples", "history", "event_time_now", "live_event_time", "speed", "note")
-    replay.save(update_fields=[*fields, "eta_low", "eta_high"])
-
-
-def _why(replay: Replay, sample: Sample, note: str) -> str:
-    """Why it does not catch up, as far as that is known here."""
-    if replay.paused:
-        return "paused: nothing is read until somebody lets it go on"
-    if not note:
-        return ""
-    if sample.pending_rows == 0:
-        return f"{note}; its sources have nothing left to read"
-    if replay.read_limit is not None:
-        return f"{note}; its sources may read {replay.read_limit:,.15g} rows a second"
-    return note
-
-
-def _is_drawn(replay: Replay, wall: datetime) -> bool:
-    """The chart shows how it caught up, and a little of what followed."""
-    return replay.caught_up_at is None or wall - replay.caught_up_at < DRAWN_AFTER
-
-
-def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -> None:
-    lifecycle.tell(
-        replay,
-        event_ms=sample.replay_ms,
-        live_ms=sample.live_ms,
-        delay_ms=None if found.gap_ms is None else max(0, found.gap_ms),
-        speed=found.speed,
-        rate=rate,
-        pct=progress.percent(epoch_ms(replay.event_time_start), sample),
-        eta_low_s=found.eta_low_s,
-        eta_high_s=found.eta_high_s,
-    )
-
-
-def _sample(kept: list[int | None]) -> Sample:
-    wall_ms, replay_ms, live_ms, pending_rows = kept
-    return Sample(wall_ms or 0, replay_ms, live_ms, pending_rows)
-
-
-def _later(wall: datetime, seconds: float | None) -> datetime | None:
-    """That many seconds later; None for what lies too far ahead to be a date."""
-    if seconds is None or seconds > 10 * 365 * 86_400:
-        return None
-    return wall + timedelta(seconds=seconds)

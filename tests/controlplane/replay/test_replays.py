@@ -18,11 +18,11 @@ from controlplane.operations.models import Operation
 from controlplane.replay.actions import (
     abandon_replay,
     promote_replay,
-    record_sample,
     start_replay,
 )
 from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
+from controlplane.replay.sampling import record_sample
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
 
