@@ -181,6 +181,8 @@ def bar(value: float | None, tone: str = "ink") -> SafeString:
 @register.simple_tag
 def eta(figures: Mapping[str, Any]) -> str:
     """When a replay meets the live job, as a range."""
+    if figures.get("stalled"):
+        return "not catching up"
     low, high = figures.get("eta_low_s"), figures.get("eta_high_s")
     return "not known yet" if low is None else fmt.eta(low, high)
 

@@ -111,6 +111,15 @@ class JobSighting:
     pending_rows: int | None
     restored: RestoreSighting | None = None
 
+    def node(self, vertex_id: str) -> Mapping[str, Any]:
+        """A vertex in the plan; empty where the plan has none of that id."""
+        nodes = self.plan.get("nodes", ())
+        return next((node for node in nodes if node["id"] == vertex_id), {})
+
+    def name_of(self, vertex_id: str) -> str:
+        """What people call a vertex: its first operator."""
+        return str(next(iter(self.node(vertex_id).get("operators") or ()), vertex_id))
+
     @property
     def in_rate(self) -> float | None:
         """Rows out of the sources."""

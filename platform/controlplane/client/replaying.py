@@ -16,6 +16,8 @@ from engine.cli.table import table
 from engine.errors import UserError
 
 BAR = 30
+ERASE = "\x1b[K"
+"""What a longer line before left to the right of it."""
 GOING_ON = frozenset({"planned", "starting", "replaying"})
 COUNTS = ("compared", "equal", "changed", "only_old", "only_new")
 
@@ -58,10 +60,10 @@ def watch(control: Control, options: Options) -> None:
     """Follow it until it has caught up or ended, with a bar."""
     found = control.get(f"replays/{options.replay}")
     while found["status"] in GOING_ON:
-        print(f"\r{line_of(found)}", end="", file=sys.stderr, flush=True)
+        print(f"\r{line_of(found)}{ERASE}", end="", file=sys.stderr, flush=True)
         time.sleep(POLL_S)
         found = control.get(f"replays/{options.replay}")
-    print(f"\r{line_of(found)}", file=sys.stderr)
+    print(f"\r{line_of(found)}{ERASE}", file=sys.stderr)
     if options.json:
         print_json(found)
     if found["status"] == "failed":

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from controlplane.backends.sightings import JobSighting, VertexSighting
 from controlplane.live.topics import Payload
@@ -58,9 +57,9 @@ def sentence(seen: JobSighting, held_by: VertexSighting) -> str:
     """Who waits, and whether one subtask has too much to do; without figures that change."""
     vertices = {vertex.id: vertex for vertex in seen.vertices}
     waiting = _waiting(seen, held_by, vertices)
-    names = " and ".join(_name(seen, one) for one in waiting[:NAMED]) or "what comes before"
+    names = " and ".join(seen.name_of(one) for one in waiting[:NAMED]) or "what comes before"
     verb = "wait" if len(waiting) > 1 else "waits"
-    text = f"{_name(seen, held_by.id)} holds the job back: {names} {verb} for it"
+    text = f"{seen.name_of(held_by.id)} holds the job back: {names} {verb} for it"
     if (held_by.skew or 0.0) >= SKEWED:
         text += f"; one of its subtasks takes about {round(held_by.skew or 0)} times the mean"
     return text
@@ -73,14 +72,6 @@ def _waits(vertex: VertexSighting) -> bool:
 def _waiting(
     seen: JobSighting, vertex: VertexSighting, vertices: Mapping[str, VertexSighting]
 ) -> list[str]:
-    inputs = _node(seen, vertex.id).get("inputs") or ()
+    inputs = seen.node(vertex.id).get("inputs") or ()
     before = [str(one["id"]) for one in inputs]
     return [one for one in before if one in vertices and _waits(vertices[one])]
-
-
-def _node(seen: JobSighting, vertex: str) -> Mapping[str, Any]:
-    return next((node for node in seen.plan.get("nodes", ()) if node["id"] == vertex), {})
-
-
-def _name(seen: JobSighting, vertex: str) -> str:
-    return str(next(iter(_node(seen, vertex).get("operators") or ()), vertex))

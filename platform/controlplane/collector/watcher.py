@@ -43,6 +43,7 @@ from controlplane.metrics.store import ENGINE
 from controlplane.moments import now_ms
 from controlplane.replay import sampling
 from controlplane.replay.models import Replay
+from controlplane.replay.stalls import Seen, seen_of
 
 log = logging.getLogger(__name__)
 
@@ -166,6 +167,10 @@ class Watcher:
         for job_id in jobs:
             self._board.row(job_id, row)
             self._board.position(job_id, None)
+        for replay in (watched.replay for watched in self._watched.values()):
+            if replay is not None and replay.status in SAMPLED:
+                away = Seen(away=record["note"])
+                await _db(sampling.record_standstill, replay, away)
         fleet = {str(job_id): row for job_id in jobs} | {"sum": self._board.sum()}
         await apublish_all(
             [(topics.FLEET, fleet), *((topics.job(job_id), record) for job_id in jobs)]
@@ -173,18 +178,23 @@ class Watcher:
 
     async def _sample_replays(self, runs: list[Run], seen: dict[int, JobSighting | None]) -> None:
         for run in runs:
-            one, replay = seen[run.pk], self._watched[run.pk].replay
-            if one is None or replay is None or replay.status not in SAMPLED or not _flows(one):
+            one, watched = seen[run.pk], self._watched[run.pk]
+            replay = watched.replay
+            if one is None or replay is None or replay.status not in SAMPLED:
                 continue
-            await _db(
-                sampling.record_sample,
-                replay,
-                timezone.now(),
-                _moment(one.event_ms),
-                _moment(self._board.live_position(run.job_id)),
-                one.pending_rows,
-                one.in_rate,
-            )
+            held = watched.held.tell(one)
+            found = seen_of(one, str(held["text"]) if held else "")
+            if _flows(one):
+                await _db(
+                    sampling.record_sample,
+                    replay,
+                    timezone.now(),
+                    _moment(one.event_ms),
+                    _moment(self._board.live_position(run.job_id)),
+                    found,
+                )
+            elif not run.is_terminal:
+                await _db(sampling.record_standstill, replay, found)
 
     async def _keep_series(
         self,

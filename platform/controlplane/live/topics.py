@@ -211,7 +211,10 @@ class ReplayRecord(TypedDict, total=False):
     pct: float | None  # 0 to 100 of the way from the savepoint to the live job
     eta_low_s: float | None
     eta_high_s: float | None
+    restarts: int  # of its run
+    limit: float | None  # rows per second that it may read; 0: paused, null: no limit
     text: str | None  # "not catching up: …", or why it failed
+    stalled: bool  # whether it does not catch up, and `text` says why
 
 
 Payload = dict[str, Any]

@@ -119,7 +119,8 @@ def run_changed(run: Run, now: datetime) -> None:
 
 def tell(replay: Replay, **figures: Any) -> None:
     """Send how it stands to the pages that follow it, when the transaction commits."""
-    status = {"status": replay.status, "text": replay.failure or replay.note or None}
+    text = replay.failure or replay.note or None
+    status = {"status": replay.status, "text": text, "stalled": replay.is_stalled}
     publish_on_commit(topics.replay(replay.pk), status | figures)
 
 

@@ -100,6 +100,11 @@ class Replay(models.Model):
         return f"r-{self.number}"
 
     @property
+    def is_stalled(self) -> bool:
+        """Whether it does not catch up; `note` says why."""
+        return bool(self.note) and self.status in (self.Status.STARTING, self.Status.REPLAYING)
+
+    @property
     def is_terminal(self) -> bool:
         """Whether it has ended for good."""
         return self.status in ENDED

@@ -15,6 +15,7 @@ Caught up  in three samples in a row, either no source has rows left to read, or
            what the live job itself covers in five wall seconds. So the rule fits any pace: a job
            that plays a day in a second and one that follows the clock. Event-time positions move
            in steps (one watermark per batch), so the widest step of the live job counts too.
+Restart    what was before the last restart of its run says nothing: its event time went back.
 
 Pure: times come in as numbers, nothing is read or written.
 """
@@ -24,12 +25,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 WINDOW_MS = 15_000
 """Long enough to smooth checkpoints every second, short enough to show a stall."""
 SAMPLES_KEPT = 60
 CAUGHT_UP_SAMPLES = 3
 CAUGHT_UP_LIVE_S = 5.0
+FAR_S = 10 * 365 * 86_400.0
+"""A meeting later than that is none: lines so nearly parallel meet by chance."""
 CHART_POINTS = 240
 """Twice the points of a chart's width in tens of pixels: above that, every second one goes."""
 
@@ -43,6 +47,10 @@ class Sample:
     live_ms: int | None
     pending_rows: int | None = None
     """Rows that the replay's sources could read at once."""
+    restarts: int = 0
+    """Of its run, up to then."""
+    percent: float | None = None
+    """How much of the way lay behind it; it goes back with a restart only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +81,42 @@ def assess(samples: Sequence[Sample]) -> Progress:
     if has_caught_up(samples):
         return Progress(speed, live_speed, gap_ms, None, None, caught_up=True, note="")
     low, high = _meeting(recent, gap_ms)
-    note = _note(speed, live_speed, low) if gap_ms is not None else ""
+    note = _note(speed, live_speed, gap_ms, low)
     return Progress(speed, live_speed, gap_ms, low, high, caught_up=False, note=note)
 
 
 def has_caught_up(samples: Sequence[Sample]) -> bool:
     """Whether the latest samples say so, each of them."""
-    latest = samples[-CAUGHT_UP_SAMPLES:]
+    latest = since_restart(samples)[-CAUGHT_UP_SAMPLES:]
     if len(latest) < CAUGHT_UP_SAMPLES:
         return False
     allowed_ms = _allowed_gap(_window(samples))
     return all(_is_level(sample, allowed_ms) for sample in latest)
 
 
-def percent(start_ms: int | None, sample: Sample) -> float | None:
-    """How much of the way from the savepoint to where the live job is now lies behind it."""
+def percent(start_ms: int | None, sample: Sample, before: Sample | None = None) -> float | None:
+    """How much of the way from the savepoint to where the live job is now lies behind it.
+
+    The live job goes on, and a slow replay falls behind it: what was reached `before` stays, unless
+    its run was started again meanwhile.
+    """
+    reached = None
+    if before is not None and before.restarts == sample.restarts:
+        reached = before.percent
     if start_ms is None or sample.replay_ms is None or sample.live_ms is None:
-        return None
+        return reached
     way = sample.live_ms - start_ms
     done = sample.replay_ms - start_ms
-    return 100.0 if way <= 0 else max(0.0, min(100.0, 100.0 * done / way))
+    now = 100.0 if way <= 0 else max(0.0, min(100.0, 100.0 * done / way))
+    return now if reached is None else max(now, reached)
 
 
-def thin(points: list[list[int]], most: int = CHART_POINTS) -> list[list[int]]:
+def since_restart(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Those of the present attempt."""
+    return [sample for sample in samples if sample.restarts == samples[-1].restarts]
+
+
+def thin(points: list[Any], most: int = CHART_POINTS) -> list[Any]:
     """At most `most` points of a line: every second one, but always the first and the last."""
     while len(points) > most:
         points = [*points[:-1:2], points[-1]]
@@ -106,15 +127,17 @@ def _window(samples: Sequence[Sample]) -> list[Sample]:
     if not samples:
         return []
     start = samples[-1].wall_ms - WINDOW_MS
-    return [sample for sample in samples if sample.wall_ms >= start]
+    return [sample for sample in since_restart(samples) if sample.wall_ms >= start]
 
 
 def _slope(points: Sequence[tuple[int, int | None]]) -> float | None:
-    """Rise of a line per unit of the clock, from its first known point to its last."""
+    """Rise of a line per unit of the clock, from its first known point to its last; never a fall:
+    event time that goes back was set back.
+    """
     known = [(wall, event) for wall, event in points if event is not None]
     if len(known) < 2 or known[-1][0] <= known[0][0]:
         return None
-    return (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
+    return max(0.0, (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0]))
 
 
 def _gap(sample: Sample) -> int | None:
@@ -151,8 +174,9 @@ def _meeting(recent: Sequence[Sample], gap_ms: int | None) -> tuple[float | None
     if not closing or (closing[0] <= 0.0):
         return None, None
     forward = [rate for rate in closing if rate > 0.0]
-    seconds = gap_ms / 1000.0
-    return max(0.0, seconds / max(forward)), max(0.0, seconds / min(forward))
+    seconds = max(0.0, gap_ms / 1000.0)
+    low, high = seconds / max(forward), seconds / min(forward)
+    return (low, min(high, FAR_S)) if low <= FAR_S else (None, None)
 
 
 def _closing(part: Sequence[Sample]) -> float | None:
@@ -164,10 +188,14 @@ def _closing(part: Sequence[Sample]) -> float | None:
     return speed - (live_speed or 0.0)
 
 
-def _note(speed: float | None, live_speed: float | None, low: float | None) -> str:
+def _note(
+    speed: float | None, live_speed: float | None, gap_ms: int | None, low: float | None
+) -> str:
     if low is not None or speed is None:
         return ""
     if speed <= 0.0:
         return "not catching up: its event time stands still"
+    if gap_ms is None:
+        return ""
     pace = live_speed or 0.0
     return f"not catching up: it plays {speed:,.1f}× real time, the live job {pace:,.1f}×"

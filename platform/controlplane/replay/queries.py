@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from controlplane.access.lookup import visible_jobs
 from controlplane.jobs.models import Job, JobVersion
@@ -14,6 +16,7 @@ from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
 from controlplane.replay.models import Replay
+from controlplane.replay.sampling import percent_of
 from controlplane.snapshots.catalogue import SHOWN, WIDE, CatalogueRow
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.usable import usable
@@ -46,7 +49,7 @@ class ReplayPage:
     replay: Replay
     figures: Mapping[str, Any]
     points: list[Any]
-    """[wall ms, event ms of the replay, event ms of the live job]."""
+    """Of the chart; `sampling.py` says what is in one."""
 
     @property
     def topic(self) -> str:
@@ -112,13 +115,24 @@ def replay_page(replay: Replay) -> ReplayPage:
 
 def _stored(replay: Replay) -> dict[str, Any]:
     """What the database knows, in the words of the topic."""
+    reached, live = epoch_ms(replay.event_time_now), epoch_ms(replay.live_event_time)
     return {
         "status": replay.status,
-        "event_ms": epoch_ms(replay.event_time_now),
-        "live_ms": epoch_ms(replay.live_event_time),
+        "event_ms": reached,
+        "live_ms": live,
+        "delay_ms": None if reached is None or live is None else max(0, live - reached),
         "speed": replay.speed,
+        "pct": percent_of(replay),
+        "eta_low_s": _left_s(replay.eta_low),
+        "eta_high_s": _left_s(replay.eta_high),
         "text": replay.failure or replay.note or None,
+        "stalled": replay.is_stalled,
     }
+
+
+def _left_s(moment: datetime | None) -> float | None:
+    """Seconds until then."""
+    return None if moment is None else max(0.0, (moment - timezone.now()).total_seconds())
 
 
 @dataclass(frozen=True, slots=True)

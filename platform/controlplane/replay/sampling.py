@@ -1,7 +1,15 @@
-"""What the collector tells of replays: where each stood at one moment, and what follows from it."""
+"""What the collector tells of replays: how each stood at one moment, and what follows from it.
+
+    a look ─▶ Seen ─┬─ its run runs ─▶ record_sample ──────▶ speed, ETA, percent, the chart, and why
+                    └─ it does not ──▶ record_standstill ──▶ why
+
+Order    the chart's points are [wall ms, replay's event ms, live event ms, restarts, read limit]:
+         a restart is where the fourth grows; a limit of 0 is a pause, of null none.
+"""
 
 from __future__ import annotations
 
+from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -10,6 +18,7 @@ from controlplane.moments import epoch_ms
 from controlplane.replay import lifecycle, progress
 from controlplane.replay.models import Replay
 from controlplane.replay.progress import Progress, Sample
+from controlplane.replay.stalls import Cause, Pace, Seen, stall
 
 DRAWN_AFTER = timedelta(minutes=1)
 
@@ -20,56 +29,101 @@ def record_sample(
     wall: datetime,
     event_time: datetime | None,
     live_event_time: datetime | None,
-    pending_rows: int | None = None,
-    rate: float | None = None,
+    seen: Seen,
 ) -> Progress:
-    """Keep where replay and live job stood, and work out how it is doing. For the collector."""
+    """Keep where replay and live job stood, and work out how it is doing."""
     fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
     if fresh.until is not None and live_event_time is not None:
         live_event_time = min(live_event_time, fresh.until)  # that is how far it will go
-    sample = Sample(epoch_ms(wall), epoch_ms(event_time), epoch_ms(live_event_time), pending_rows)
-    samples = [*map(_sample, fresh.samples), sample][-progress.SAMPLES_KEPT :]
+    samples = _with(fresh, wall, event_time, live_event_time, seen)
     found = progress.assess(samples)
-    _keep(fresh, samples, found, wall, event_time, live_event_time)
+    _keep(fresh, samples, found, wall, _why(fresh, samples, found, seen))
+    fresh.event_time_now = event_time or fresh.event_time_now
+    fresh.live_event_time = live_event_time or fresh.live_event_time
+    fresh.save(update_fields=["event_time_now", "live_event_time"])
     if found.caught_up and fresh.until is None:
         lifecycle.caught_up(fresh, wall)
-    _tell(fresh, sample, found, rate)
+    _tell(fresh, samples[-1], found, seen.rate)
     return found
 
 
-def _keep(
+@transaction.atomic
+def record_standstill(replay: Replay, seen: Seen) -> None:
+    """Keep why its run does not run; what its event time was is not told anew."""
+    fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
+    found = stall(seen, _pace(fresh))
+    starts = fresh.status == Replay.Status.STARTING and found.cause == Cause.NOT_RUNNING
+    note = f"not catching up: {found.text}"[:500]
+    if starts or note == fresh.note:
+        return
+    fresh.note, fresh.speed, fresh.eta_low, fresh.eta_high = note, None, None, None
+    fresh.save(update_fields=["note", "speed", "eta_low", "eta_high"])
+    unknown = dict.fromkeys(("speed", "rate", "eta_low_s", "eta_high_s"))
+    lifecycle.tell(fresh, **unknown)
+
+
+def samples_of(replay: Replay) -> list[Sample]:
+    """The latest samples, oldest first."""
+    return [Sample(*kept) for kept in replay.samples]
+
+
+def percent_of(replay: Replay) -> float | None:
+    """How much of the way lay behind it when it was seen last."""
+    last = next(reversed(samples_of(replay)), None)
+    return None if last is None else last.percent
+
+
+def _with(
     replay: Replay,
-    samples: list[Sample],
-    found: Progress,
     wall: datetime,
     event_time: datetime | None,
     live_event_time: datetime | None,
+    seen: Seen,
+) -> list[Sample]:
+    """The samples, with the newest."""
+    before = samples_of(replay)
+    sample = Sample(
+        epoch_ms(wall),
+        epoch_ms(event_time),
+        epoch_ms(live_event_time),
+        seen.pending_rows,
+        seen.restarts,
+    )
+    last = before[-1] if before else None
+    reached = progress.percent(epoch_ms(replay.event_time_start), sample, last)
+    return [*before, replace(sample, percent=reached)][-progress.SAMPLES_KEPT :]
+
+
+def _keep(
+    replay: Replay, samples: list[Sample], found: Progress, wall: datetime, note: str
 ) -> None:
-    replay.samples = [[s.wall_ms, s.replay_ms, s.live_ms, s.pending_rows] for s in samples]
+    replay.samples = [list(astuple(sample)) for sample in samples]
     last = samples[-1]
     if last.replay_ms is not None and last.live_ms is not None and _is_drawn(replay, wall):
-        point = [last.wall_ms, last.replay_ms, last.live_ms]
+        point = [last.wall_ms, last.replay_ms, last.live_ms, last.restarts, _limit(replay)]
         replay.history = progress.thin([*replay.history, point])
-    replay.event_time_now = event_time or replay.event_time_now
-    replay.live_event_time = live_event_time or replay.live_event_time
-    replay.speed, replay.note = found.speed, _why(replay, last, found.note)[:500]
+    replay.speed, replay.note = found.speed, note
     replay.eta_low = _later(wall, found.eta_low_s)
     replay.eta_high = _later(wall, found.eta_high_s)
-    fields = ("samples", "history", "event_time_now", "live_event_time", "speed", "note")
-    replay.save(update_fields=[*fields, "eta_low", "eta_high"])
+    replay.save(update_fields=["samples", "history", "speed", "note", "eta_low", "eta_high"])
 
 
-def _why(replay: Replay, sample: Sample, note: str) -> str:
-    """Why it does not catch up, as far as that is known here."""
+def _why(replay: Replay, samples: list[Sample], found: Progress, seen: Seen) -> str:
+    """Why it does not catch up; empty when it does, or has."""
+    lately = samples[-1].restarts - samples[0].restarts
     if replay.paused:
-        return "paused: nothing is read until somebody lets it go on"
-    if not note:
-        return ""
-    if sample.pending_rows == 0:
-        return f"{note}; its sources have nothing left to read"
-    if replay.read_limit is not None:
-        return f"{note}; its sources may read {replay.read_limit:,.15g} rows a second"
-    return note
+        return stall(seen, _pace(replay)).text
+    if found.note:
+        return f"{found.note}; {stall(seen, _pace(replay), lately).text}"[:500]
+    return ""
+
+
+def _pace(replay: Replay) -> Pace:
+    return Pace(replay.paused, replay.read_limit)
+
+
+def _limit(replay: Replay) -> float | None:
+    return 0.0 if replay.paused else replay.read_limit
 
 
 def _is_drawn(replay: Replay, wall: datetime) -> bool:
@@ -85,19 +139,13 @@ def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -
         delay_ms=None if found.gap_ms is None else max(0, found.gap_ms),
         speed=found.speed,
         rate=rate,
-        pct=progress.percent(epoch_ms(replay.event_time_start), sample),
+        pct=sample.percent,
         eta_low_s=found.eta_low_s,
         eta_high_s=found.eta_high_s,
+        restarts=sample.restarts,
+        limit=_limit(replay),
     )
 
 
-def _sample(kept: list[int | None]) -> Sample:
-    wall_ms, replay_ms, live_ms, pending_rows = kept
-    return Sample(wall_ms or 0, replay_ms, live_ms, pending_rows)
-
-
 def _later(wall: datetime, seconds: float | None) -> datetime | None:
-    """That many seconds later; None for what lies too far ahead to be a date."""
-    if seconds is None or seconds > 10 * 365 * 86_400:
-        return None
-    return wall + timedelta(seconds=seconds)
+    return None if seconds is None else wall + timedelta(seconds=seconds)

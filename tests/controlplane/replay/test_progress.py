@@ -112,6 +112,29 @@ def test_nothing_is_known_of_no_samples():
     assert (found.speed, found.gap_ms, found.caught_up) == (None, None, False)
 
 
+def test_what_was_before_a_restart_says_nothing_of_the_speed_after_it():
+    before = play(5, 40.0, 1.0, gap_ms=DAY_MS)
+    after = [
+        Sample(5_000 + second * 1000, second * 20_000, DAY_MS + second * 1000, restarts=1)
+        for second in range(3)
+    ]
+    assert assess([*before, *after]).speed == pytest.approx(20.0)
+    assert assess([*before, after[0]]).speed is None
+    assert not has_caught_up([*play(3, 1.0, 1.0, gap_ms=0), Sample(3_000, 0, 0, restarts=1)])
+
+
+def test_event_time_that_is_set_back_is_no_negative_speed():
+    found = assess([Sample(0, DAY_MS, 2 * DAY_MS), Sample(1_000, 0, DAY_MS)])
+    assert (found.speed, found.live_speed) == (0.0, 0.0)
+
+
+def test_a_meeting_in_many_years_is_none():
+    almost = [Sample(at, at * 1000 + at // 1000, at * 1000 + 10**13) for at in range(0, 9000, 1000)]
+    found = assess(almost)
+    assert (found.eta_low_s, found.eta_high_s) == (None, None)
+    assert found.note.startswith("not catching up")
+
+
 times = st.integers(0, 10**13) | st.none()
 samples = st.lists(
     st.builds(Sample, st.integers(0, 10**6), times, times, st.integers(0, 10) | st.none()),

@@ -1,5 +1,5 @@
 // Catching up: wall clock across, event time up. The slope is the speed, the gap is the delay.
-import { abs, durT, esc, now, stamp } from './fmt.js';
+import { abs, durT, esc, hm, now, rateT, stamp } from './fmt.js';
 import { ticks, tickText } from './timeline.js';
 
 const HEIGHT = 248, LEFT = 76, RIGHT = 10, TOP = 20, BOTTOM = 24;
@@ -10,7 +10,7 @@ export class Slope {
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
   }
-  // points: [wall ms, replay's event ms, live event ms]; eta: {low, high} in seconds, or null
+  // points: [wall ms, replay's event ms, live event ms, restarts, read limit]; eta: {low, high} in seconds, or null
   set(state) { Object.assign(this.state, state); this.draw(); }
 
   draw() {
@@ -25,6 +25,7 @@ export class Slope {
     const s = [this.grid(x0, x1, y0, y1, X, Y, w)];
     s.push(`<path d="${path(1)}L${[...points].reverse().map(p => `${X(p[0]).toFixed(1)} ${Y(p[2]).toFixed(1)}`).join('L')}Z" fill="var(--c1)" opacity=".06"/>`);
     s.push(`<path d="${path(2)}" fill="none" stroke="var(--ink-2)" stroke-width="1.5"/><path d="${path(1)}" fill="none" stroke="var(--c1)" stroke-width="2" stroke-linejoin="round"/>`);
+    s.push(this.marks(points, X, Y, w));
     if (eta) s.push(this.projection(last, eta, live, X, Y, x1, w));
     const gap = last[2] - last[1], px = Y(last[1]) - Y(last[2]);
     if (px > 26) s.push(`<line x1="${X(last[0])}" x2="${X(last[0])}" y1="${Y(last[2]) + 3}" y2="${Y(last[1]) - 6}" stroke="var(--ink-3)" stroke-dasharray="1.5 3"/><text x="${X(last[0]) - 7}" y="${(Y(last[1]) + Y(last[2])) / 2 + 4}" text-anchor="end" class="lb ink">${durT(gap)} to close</text>`);
@@ -35,6 +36,20 @@ export class Slope {
     const [xs, xStep] = ticks(x0, x1, w - LEFT), [ys] = ticks(y0, y1, (HEIGHT - TOP) * 2.2);
     return xs.map(t => `<line x1="${X(t)}" x2="${X(t)}" y1="${TOP}" y2="${HEIGHT - BOTTOM}" stroke="var(--grid)"/><text x="${X(t)}" y="${HEIGHT - 7}" text-anchor="middle">${tickText(t, xStep)}</text>`).join('')
       + ys.map(e => `<line x1="${LEFT}" x2="${w - RIGHT}" y1="${Y(e)}" y2="${Y(e)}" stroke="var(--grid)"/><text x="0" y="${Y(e) + 4}">${stamp(e).replace(/ 00:00$/, '')}</text>`).join('');
+  }
+  // What befell it on the way: a ring where its run was started again, a note under each stretch with a limit.
+  marks(points, X, Y, w) {
+    const s = [], stretches = [];
+    for (const [i, p] of points.entries()) {
+      const before = points[i - 1];
+      if (before && (p[3] ?? 0) > (before[3] ?? 0)) s.push(`<g data-restart><title>${esc(`restarted by ${abs(p[0])}; ${p[3]} in all`)}</title><circle cx="${X(p[0])}" cy="${Y(p[1])}" r="4.5" fill="var(--panel)" stroke="var(--crit-f)" stroke-width="2"/><text x="${X(p[0])}" y="${Y(p[1]) + 17}" text-anchor="middle" class="lb">restarted</text></g>`);
+      if (before && (before[4] ?? null) === (p[4] ?? null)) stretches.at(-1).push(p); else stretches.push([p]);
+    }
+    for (const part of stretches.filter(part => part[0][4] != null && part.length > 1).slice(-4)) {
+      const first = part[0], end = part.at(-1), middle = part[part.length >> 1];
+      s.push(`<text x="${Math.min(Math.max(X(middle[0]), LEFT + 80), w - RIGHT - 80)}" y="${Math.min(Y(middle[1]) + 18, HEIGHT - BOTTOM - 4)}" text-anchor="middle">${esc(first[4] ? `at most ${rateT(first[4])}` : 'paused')}, ${hm(first[0])} to ${hm(end[0])}</text>`);
+    }
+    return s.join('');
   }
   // Where it meets live, and the wedge of what is not certain.
   projection(last, eta, live, X, Y, x1, w) {

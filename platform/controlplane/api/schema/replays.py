@@ -9,10 +9,9 @@ from ninja import Field, Schema
 from pydantic import AwareDatetime
 
 from controlplane.api.schema.operations import OperationOut
-from controlplane.moments import epoch_ms
 from controlplane.replay.compared import ComparedOutput
 from controlplane.replay.models import Replay
-from controlplane.replay.progress import Sample, percent
+from controlplane.replay.sampling import percent_of
 
 
 class ReplayOut(Schema):
@@ -38,6 +37,7 @@ class ReplayOut(Schema):
     eta_low: datetime | None
     eta_high: datetime | None
     note: str
+    stalled: bool = Field(description="whether it does not catch up; note says why")
     failure: str
     caught_up_at: datetime | None
     created_at: datetime
@@ -60,10 +60,13 @@ class ReplayOut(Schema):
 
     @staticmethod
     def resolve_percent(replay: Replay) -> float | None:
-        """From where it stands in the database."""
-        times = replay.event_time_start, replay.event_time_now, replay.live_event_time
-        start, now, live = map(epoch_ms, times)
-        return percent(start, Sample(0, now, live))
+        """When it was seen last."""
+        return percent_of(replay)
+
+    @staticmethod
+    def resolve_stalled(replay: Replay) -> bool:
+        """From its status and note."""
+        return replay.is_stalled
 
     @staticmethod
     def resolve_run(replay: Replay) -> int | None:
