@@ -30,6 +30,7 @@ from engine.stream.functions import checked_use, with_sides
 from engine.stream.join_checks import check_one_job
 from engine.stream.joined import KeyedJoins
 from engine.stream.stream import Stream
+from engine.stream.ties import numbered
 from engine.stream.windowed import WindowedStream
 from engine.windows import Global
 
@@ -66,6 +67,29 @@ class KeyedStream(KeyedJoins):
         if slide is None:
             return window.trigger(triggers.purging(triggers.count(size)))
         return window.trigger(triggers.count(slide)).evictor(evictors.count(size))
+
+    def number_ties(
+        self,
+        column: str,
+        *,
+        uid: str | None = None,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Stream:
+        """Number the rows of a key that have one event time: null for the first, then 1, 2, ….
+
+        In order of their values, once event time has passed them: so any run gives the same rows
+        the same numbers. As a tag of points, it keeps those of one time apart. Side output: "late",
+        rows that came behind their watermark. Raises GraphError.
+
+        >>> import engine as hw
+        >>> from engine.connectors.generator import SensorGenerator
+        >>> env, times = hw.Environment("sensors"), hw.monotonic("time")
+        >>> rows = env.source(SensorGenerator(rate=1), watermarks=times).key_by("sensor")
+        >>> list(rows.number_ties("sequence").schema)
+        ['sensor', 'time', 'value', 'event_time', 'sequence']
+        """
+        return numbered(self, column, (uid, name, parallelism))
 
     @overload
     def connect(self, other: KeyedStream) -> ConnectedStreams: ...

@@ -28,6 +28,7 @@ HISTORIES = {
     "enrichment": 60,
     "dealing": 60,
     "joins": 50,
+    "ties": 10,
 }
 """The dearer, the fewer: the protocol is the same in all of them, and cheapest in the first. Dealt
 to tests in lots, so that several processes can share them."""

@@ -65,6 +65,7 @@ KEEP = {
     "window join": lambda s, k: k.window_join(k, HOUR, suffix="_right"),
     "interval join": lambda s, k: k.interval_join(k, lower=0, upper="1h", suffix="_right"),
     "temporal join": lambda s, k: k.temporal_join(k, suffix="_right"),
+    "number ties": lambda s, k: k.number_ties("n2"),
     "map_async": lambda s, k: s.map_async(answer),
 }
 KEEP_NOTHING = {
