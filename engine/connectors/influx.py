@@ -5,13 +5,14 @@ r"""InfluxDB sink: points by line protocol, written so that writing them again c
 Guarantee  exactly once in effect: a point is identified by measurement, tags and time, all of which
            come from the data, so a replay overwrites each point with itself. Every point is
            acknowledged before its checkpoint completes. Points are visible before it does.
-Needs      tags and time that tell any two rows apart: of two that agree the last one stays. Of one
-           batch they are counted, in `pointsCollided`: a column that tells them apart, such as the
-           number of an event, has to become a tag.
-Counted    `fieldsLeftOut`: null, NaN, infinite, or whole and beyond 64 bits, which cannot be
-           stored; a row with no field left is no point. `tagsChanged`: what the protocol cannot say
-           in a tag: a line break becomes `\n`, a backslash at the end `∖`.
-           `pointsBeyondRetention`: older than the server keeps; they are gone, the job goes on.
+Needs      tags and time that tell any two rows apart: of two that agree the last one stays. Which
+           one that is may differ from run to run, so the sink does not guess: it counts them in
+           `pointsCollided`, as far as they are among its last points. Where events may coincide, a
+           number has to become a tag: one that they bring, or that of `number_ties("n")` on the
+           stream by the other tags, which any run gives to the same row.
+Counted    `fieldsLeftOut`, `tagsChanged`, `pointsWithoutTime`: what cannot be stored as it is, see
+           `point_lines.py`. `pointsBeyondRetention`: older than the server keeps; they are gone,
+           and the job goes on.
 Units      times are written in microseconds.
 Errors     ConfigError when no address is configured; DataError, which fails the job, when the
            server refuses points for what they are, such as a field of another type; SinkError when
@@ -34,24 +35,25 @@ from influxdb_client.client.write_api import SYNCHRONOUS
 from influxdb_client.rest import ApiException
 
 from engine.connectors.contract import Json, Sink, SinkContext, SinkWriter, require_columns
-from engine.errors import ConfigError, DataError, SinkError
+from engine.connectors.point_lines import RecentPoints, points
+from engine.errors import ConfigError, DataError, GraphError, SinkError
 
 URL_VARIABLE = "HEADWATER_POINTS_URL"
 TOKEN_VARIABLE = "HEADWATER_POINTS_TOKEN"  # noqa: S105 - the name of a variable, not a token
 ORG_VARIABLE = "HEADWATER_POINTS_ORG"
+
+RESERVED_NAMES = frozenset({"time", "_measurement", "_field"})
+"""Tags and fields of these names are dropped by InfluxDB, without a word."""
 
 CHUNK_LINES = 5_000
 """Lines in one request: the size that InfluxDB's documentation recommends."""
 
 TIMEOUT_MS = 10_000
 
-FIELDS = "\0fields"
-"""The column of joined fields while lines are made: a name that no column of a job has."""
-
 BEYOND_RETENTION = 422
 """What a server says of points that it would delete at once."""
 
-BAD_POINTS = 400
+BAD_POINTS, TOO_LARGE = 400, 413
 
 TRIES = 4
 """Then the job restarts, which is a longer back-off."""
@@ -81,22 +83,47 @@ class InfluxSink(Sink):
         self.measurement = measurement
         self.tags = tuple(tags)
         self.fields = tuple(fields)
-        for name in (measurement, *self.tags, *self.fields):
-            if not name or name.endswith("\\") or "\n" in name:
-                msg = (
-                    f"measurement '{measurement}' has a name that cannot be written: got {name!r}; "
-                    "use one without line breaks, and without a backslash at its end"
-                )
-                raise ConfigError(msg)
+        self._check_names()
         self.time = time
         self.url = url
         self.token = token
         self.org = org
         self.bucket = bucket
 
+    def _check_names(self) -> None:
+        for name in (self.measurement, *self.tags, *self.fields):
+            if not name or name.endswith("\\") or "\n" in name:
+                msg = (
+                    f"measurement '{self.measurement}' has a name that cannot be written: got "
+                    f"{name!r}; use one without line breaks, and without a backslash at its end"
+                )
+                raise ConfigError(msg)
+        taken = {*self.tags, *self.fields} & RESERVED_NAMES
+        if taken or self.measurement.startswith("#"):
+            name = min(taken, default=self.measurement)
+            msg = (
+                f"measurement '{self.measurement}' has a name that InfluxDB drops: got {name!r}; "
+                f"use another than {', '.join(sorted(RESERVED_NAMES))}, and none that begins with #"
+            )
+            raise ConfigError(msg)
+
     def check(self, schema: Mapping[str, pl.DataType]) -> None:
-        """Refuse a stream without one of the columns. Raises GraphError."""
+        """Refuse a stream whose columns are not there, or no values. Raises GraphError."""
         require_columns(schema, (*self.tags, *self.fields, self.time), repr(self.measurement))
+        dtype = schema[self.time]
+        if not (dtype.is_integer() or dtype in (pl.Datetime, pl.Date)):
+            msg = (
+                f"sink to {self.measurement!r} has no time in column {self.time!r}: it is {dtype}; "
+                "name a column of times, or of µs since 1970"
+            )
+            raise GraphError(msg)
+        for name in (*self.tags, *self.fields):
+            if schema[name].is_nested() or schema[name] in (pl.Binary, pl.Object):
+                msg = (
+                    f"sink to {self.measurement!r} cannot write column {name!r}: it is "
+                    f"{schema[name]}; make a number, a text or a boolean of it"
+                )
+                raise GraphError(msg)
 
     def open(self, context: SinkContext) -> InfluxWriter:
         """Find the server. Raises ConfigError when none is configured."""
@@ -144,10 +171,11 @@ class InfluxWriter(SinkWriter):
         self._client = InfluxDBClient(url, token, org=org, timeout=TIMEOUT_MS, retries=retries)
         self._api = self._client.write_api(write_options=SYNCHRONOUS)
         self._lines: list[str] = []
+        self._recent = RecentPoints()
 
     def write(self, frame: pl.DataFrame) -> None:
         """Turn rows into lines, and send full chunks."""
-        lines, flaws = points(frame, self._sink)
+        lines, flaws = points(frame, self._sink, self._recent)
         for name, number in flaws.items():
             self._count(name, number)
         self._lines += lines
@@ -156,7 +184,7 @@ class InfluxWriter(SinkWriter):
 
     def prepare(self, checkpoint_id: int) -> Json | None:
         """Send the rest: when this returns, the server has acknowledged every point."""
-        if self._lines:
+        while self._lines:
             self._send(CHUNK_LINES)
         return None
 
@@ -166,10 +194,14 @@ class InfluxWriter(SinkWriter):
         self._client.close()  # type: ignore[no-untyped-call]
 
     def _send(self, count: int) -> None:
-        chunk = "\n".join(self._lines[:count])
+        """Send the first lines, or as many of them as the server takes at a time."""
+        chunk = self._lines[:count]
         try:
-            self._api.write(self._sink.bucket, self._org, chunk, write_precision="us")  # type: ignore[arg-type]
+            self._api.write(self._sink.bucket, self._org, "\n".join(chunk), write_precision="us")  # type: ignore[arg-type]
         except (ApiException, InfluxDBError, urllib3.exceptions.HTTPError) as error:
+            if _status(error) == TOO_LARGE and len(chunk) > 1:
+                self._send(len(chunk) // 2)
+                return
             self._refused(error)
         del self._lines[:count]
 
@@ -180,90 +212,13 @@ class InfluxWriter(SinkWriter):
             self._count("pointsBeyondRetention", _dropped(error))
             return
         said = f"measurement '{self._sink.measurement}' was not written to {self._url}: "
-        if status == BAD_POINTS:
+        if status in (BAD_POINTS, TOO_LARGE):
             msg = (
                 f"{said}{_reason(error)}; write such values to a field or measurement of their own"
             )
             raise DataError(msg) from error
         msg = f"{said}{_reason(error)}; check that the server runs and takes the token"
         raise SinkError(msg) from error
-
-
-def points(frame: pl.DataFrame, sink: InfluxSink) -> tuple[list[str], dict[str, int]]:
-    """Return line protocol for the rows, and counts of what is not in it as it was.
-
-    >>> sink = InfluxSink("daily", tags=["origin"], fields=["flights", "delay"])
-    >>> rows = {"origin": ["JFK"], "flights": [2], "delay": [0.5], "event_time": [7]}
-    >>> points(pl.DataFrame(rows), sink)
-    (['daily,origin=JFK flights=2i,delay=0.5 7'], {})
-    """
-    missing = [name for name in (*sink.tags, *sink.fields, sink.time) if name not in frame.columns]
-    if missing:
-        msg = (
-            f"measurement '{sink.measurement}' needs columns that are not there: "
-            f"{', '.join(missing)}; rows have {', '.join(frame.columns)}"
-        )
-        raise ConfigError(msg)
-    fields = frame.select(_field(name, frame.schema[name]) for name in sink.fields)
-    series = (pl.lit(_escaped_name(sink.measurement)), *(_tag(name) for name in sink.tags))
-    space = pl.lit(" ")
-    line = pl.concat_str(*series, space, pl.col(FIELDS), space, _time(frame, sink.time))
-    joined = fields.select(pl.concat_str(pl.all(), separator=",", ignore_nulls=True).alias(FIELDS))
-    rows = frame.with_columns(joined.to_series()).filter(pl.col(FIELDS) != "")
-    lines = rows.select(line.alias("line")).to_series().drop_nulls().to_list()
-    flaws = {
-        "fieldsLeftOut": sum(fields.null_count().row(0)),
-        "tagsChanged": _changed_tags(frame, sink.tags),
-        "pointsCollided": rows.height - rows.select({*sink.tags, sink.time}).n_unique(),
-    }
-    return lines, {name: number for name, number in flaws.items() if number}
-
-
-def _changed_tags(frame: pl.DataFrame, tags: Sequence[str]) -> int:
-    """How many values of tags the protocol cannot say as they are."""
-    unsayable = [pl.col(tag).cast(pl.String).str.contains(r"\n|\\$").sum() for tag in tags]
-    return sum(frame.select(unsayable).row(0)) if tags else 0
-
-
-def _field(name: str, dtype: pl.DataType) -> pl.Expr:
-    """`name=value`, or null when the value cannot be stored."""
-    column = pl.col(name)
-    if dtype.is_integer():
-        value = column.cast(pl.Int64, strict=False).cast(pl.String) + "i"
-    elif dtype.is_numeric():
-        number = column.cast(pl.Float64)
-        value = pl.when(number.is_finite()).then(number.cast(pl.String))
-    elif dtype == pl.Boolean:
-        value = column.cast(pl.String)
-    else:
-        text = column.cast(pl.String).str.replace_all("\\", "\\\\", literal=True)
-        value = pl.lit('"') + text.str.replace_all('"', '\\"', literal=True) + '"'
-    return (pl.lit(f"{_escaped_key(name)}=") + value).alias(name)
-
-
-def _tag(name: str) -> pl.Expr:
-    """`,name=value`; a tag that is null or empty is left out, as the protocol wants."""
-    value = pl.col(name).cast(pl.String)
-    for character in (",", "=", " "):
-        value = value.str.replace_all(character, f"\\{character}", literal=True)
-    value = value.str.replace_all("\n", "\\n", literal=True).str.replace(r"\\$", "∖")
-    pair = pl.lit(f",{_escaped_key(name)}=") + value
-    return pl.when(value != "").then(pair).otherwise(pl.lit(""))
-
-
-def _time(frame: pl.DataFrame, name: str) -> pl.Expr:
-    dtype = frame.schema[name]
-    column = pl.col(name)
-    micros = column if dtype.is_integer() else column.cast(pl.Datetime("us")).dt.epoch("us")
-    return micros.cast(pl.String)
-
-
-def _escaped_name(text: str) -> str:
-    return text.replace(",", "\\,").replace(" ", "\\ ")
-
-
-def _escaped_key(text: str) -> str:
-    return _escaped_name(text).replace("=", "\\=")
 
 
 def _status(error: Exception) -> int:

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from engine.connectors.contract import SinkContext
-from engine.connectors.influx import CHUNK_LINES, InfluxSink, points
+from engine.connectors.influx import CHUNK_LINES, InfluxSink
+from engine.connectors.point_lines import MOST_KNOWN, RecentPoints, points
 from engine.errors import ConfigError, DataError, GraphError, SinkError
 from engine.testing.conformance import check_idempotent_sink
 from fixtures.point_server import PointServer
@@ -106,7 +107,7 @@ def test_address_and_token_come_from_where_the_job_runs(
 def lines(fields: dict[str, object], **settings: object) -> tuple[list[str], dict[str, int]]:
     target = InfluxSink("m", tags=["t"], fields=list(fields), **settings)  # type: ignore[arg-type]
     frame = pl.DataFrame({"t": ["x"], "event_time": [7]} | {n: [v] for n, v in fields.items()})
-    return points(frame, target)
+    return points(frame, target, RecentPoints())
 
 
 @pytest.mark.parametrize(
@@ -138,22 +139,50 @@ def test_names_and_tags_are_escaped() -> None:
     target = InfluxSink("my m,x", tags=["a b"], fields=["f=g"])
     frame = pl.DataFrame({"a b": ["x=y, z", ""], "f=g": [1, 2], "event_time": [7, 8]})
     expected = ["my\\ m\\,x,a\\ b=x\\=y\\,\\ z f\\=g=1i 7", "my\\ m\\,x f\\=g=2i 8"]
-    assert points(frame, target) == (expected, {})
+    assert points(frame, target, RecentPoints()) == (expected, {})
 
 
 def test_a_tag_that_the_protocol_cannot_say_is_changed_and_counted() -> None:
     target = InfluxSink("m", tags=["t"], fields=["n"])
     frame = pl.DataFrame({"t": ["a\\", "a\nb", "a\\,b", "c"], "n": 1, "event_time": range(4)})
     expected = ["m,t=a∖ n=1i 0", "m,t=a\\nb n=1i 1", "m,t=a\\\\,b n=1i 2", "m,t=c n=1i 3"]
-    assert points(frame, target) == (expected, {"tagsChanged": 2})
+    assert points(frame, target, RecentPoints()) == (expected, {"tagsChanged": 2})
+
+
+def collided(recent: RecentPoints, *rows: tuple[str | None, int]) -> int:
+    frame = pl.DataFrame(rows, schema={"t": pl.String, "event_time": pl.Int64}, orient="row")
+    frame = frame.with_columns(n=pl.int_range(pl.len()))
+    return points(frame, InfluxSink("m", tags=["t"], fields=["n"]), recent)[1].get(
+        "pointsCollided", 0
+    )
 
 
 def test_rows_that_no_tag_tells_apart_are_counted() -> None:
+    assert collided(RecentPoints(), ("a", 7), ("a", 7), ("a", 8), (None, 7)) == 1
+    assert collided(RecentPoints(), (None, 7), ("", 7)) == 1  # both have no tag
+    assert collided(RecentPoints(), ("a\n", 7), ("a\\n", 7)) == 1  # as they are written
+
+
+def test_rows_that_no_tag_tells_apart_are_counted_over_batches() -> None:
+    recent = RecentPoints()
+    told = [collided(recent, ("a", at)) for at in (1, 2, 1, 3, 2)]
+    assert told == [0, 0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(("others", "known"), [(MOST_KNOWN, 1), (3 * MOST_KNOWN, 0)])
+def test_what_is_known_of_the_last_points_is_bounded(others: int, known: int) -> None:
+    recent = RecentPoints()
+    recent.collided(pl.Series(["x"]))
+    for first in range(0, others, MOST_KNOWN):
+        recent.collided(pl.Series(range(first, first + MOST_KNOWN)).cast(pl.String))
+    assert recent.collided(pl.Series(["x"])) == known
+
+
+def test_a_row_without_a_time_is_counted() -> None:
+    frame = pl.DataFrame({"t": ["a", "b"], "n": [1, 2], "event_time": [7, None]})
     target = InfluxSink("m", tags=["t"], fields=["n"])
-    frame = pl.DataFrame(
-        {"t": ["a", "a", "a", None], "n": [1, 2, 3, 4], "event_time": [7, 7, 8, 7]}
-    )
-    assert points(frame, target)[1] == {"pointsCollided": 1}
+    found = points(frame, target, RecentPoints())
+    assert found == (["m,t=a n=1i 7"], {"pointsWithoutTime": 1})
 
 
 @pytest.mark.parametrize("name", ["m\\", "a\nb", ""])
@@ -161,6 +190,36 @@ def test_a_name_that_the_protocol_cannot_say_is_refused(name: str) -> None:
     for names in ((name, ["t"], ["f"]), ("m", [name], ["f"]), ("m", ["t"], [name])):
         with pytest.raises(ConfigError, match="has a name that cannot be written"):
             InfluxSink(names[0], tags=names[1], fields=names[2])
+
+
+@pytest.mark.parametrize(
+    ("measurement", "tag", "field"),
+    [("#m", "t", "f"), ("m", "time", "f"), ("m", "_field", "f"), ("m", "t", "time")],
+)
+def test_a_name_that_influxdb_drops_is_refused(measurement: str, tag: str, field: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"has a name that InfluxDB drops: got '(#m|time|_field)'"
+    ):
+        InfluxSink(measurement, tags=[tag], fields=[field])
+
+
+def test_points_that_are_too_large_for_one_request_go_in_smaller_ones(server: PointServer) -> None:
+    server.answers = [413, 413, 204, 413]
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(8))
+    writer.prepare(1)
+    assert [count for _, count in server.requests] == [8, 4, 2, 6, 3, 3]
+    assert len(server.points) == 8
+    writer.close()
+
+
+def test_a_point_that_is_too_large_fails_the_job(server: PointServer) -> None:
+    server.answers = [413] * 3
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(2))
+    with pytest.raises(DataError, match="HTTP 413"):
+        writer.prepare(1)
+    writer.close()
 
 
 def test_points_that_a_server_refuses_for_what_they_are_fail_the_job(server: PointServer) -> None:
@@ -193,7 +252,7 @@ def test_points_older_than_the_server_keeps_are_counted_and_the_job_goes_on(
 def test_a_missing_column_is_named() -> None:
     target = InfluxSink("m", tags=[], fields=["n", "g"])
     with pytest.raises(ConfigError, match="columns that are not there: g; rows have n"):
-        points(pl.DataFrame({"n": [1], "event_time": [1]}), target)
+        points(pl.DataFrame({"n": [1], "event_time": [1]}), target, RecentPoints())
 
 
 @pytest.mark.parametrize(("column", "tags", "time"), [("g", ["g"], "at"), ("at2", ["key"], "at2")])
@@ -204,6 +263,22 @@ def test_a_missing_column_is_found_when_the_graph_is_built(
     schema = {"key": pl.String(), "n": pl.Int64(), "at": pl.Int64()}
     with pytest.raises(GraphError, match=f"needs column '{column}': the stream has key, n, at"):
         target.check(schema)
+
+
+@pytest.mark.parametrize("dtype", [pl.List(pl.Int64), pl.Binary(), pl.Struct({"a": pl.Int64})])
+def test_a_column_that_is_no_value_is_found_when_the_graph_is_built(dtype: pl.DataType) -> None:
+    target = InfluxSink("m", tags=["t"], fields=["n"])
+    for of in ({"t": pl.String(), "n": dtype}, {"t": dtype, "n": pl.Int64()}):
+        with pytest.raises(
+            GraphError, match=r"cannot write column '[tn]': it is .*; make a number"
+        ):
+            target.check(of | {"event_time": pl.Int64()})
+
+
+@pytest.mark.parametrize("dtype", [pl.String(), pl.Float64(), pl.Duration("us")])
+def test_a_column_that_is_no_time_is_found_when_the_graph_is_built(dtype: pl.DataType) -> None:
+    with pytest.raises(GraphError, match="has no time in column 'event_time': it is"):
+        InfluxSink("m", tags=[], fields=["n"]).check({"n": pl.Int64(), "event_time": dtype})
 
 
 def test_a_point_needs_a_field() -> None:

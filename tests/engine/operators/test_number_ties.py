@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import engine as hw
-from engine.connectors.influx import InfluxSink, points
+from engine.connectors.influx import InfluxSink
+from engine.connectors.point_lines import RecentPoints, points
 from engine.elements import MAX_TIME
 from engine.errors import GraphError
 from engine.operators.columns.number_ties import NumberTies
@@ -71,7 +72,8 @@ def test_any_order_batches_and_parallelism_write_the_same_points_and_lose_none(
 def kept(rows):
     schema = {"key": pl.String, "event_time": pl.Int64, "n": pl.Int64, "number": pl.Int64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    lines, flaws = points(frame, InfluxSink("m", tags=["key", "number"], fields=["n"]))
+    named = InfluxSink("m", tags=["key", "number"], fields=["n"])
+    lines, flaws = points(frame, named, RecentPoints())
     assert not flaws
     return {(series, time): value for series, value, time in (line.split() for line in lines)}
 
