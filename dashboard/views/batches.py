@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
@@ -19,6 +18,7 @@ from controlplane.jobs.streaming_queries import (
 )
 from dashboard import fmt
 from dashboard.exports import download
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest, chosen, words_of
 
 DEFAULT_MINUTES = "5"
@@ -56,20 +56,16 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     job = job_for(request.user, name)
     frame = job_frame(job, request.user)
     figures = _figures(request, job)
-    return render(
+    return job_page(
         request,
         "jobs/batches.html",
-        {
-            "section": "jobs",
-            "tab": "batches",
-            "job": job,
-            "frame": frame,
-            "page": figures,
-            "windows": WINDOWS,
-            "figures_drawn": DRAWN,
-            "plots": plots(figures, job),
-            "page_data": {"job": job.pk},
-        },
+        "batches",
+        job,
+        frame,
+        page=figures,
+        windows=WINDOWS,
+        figures_drawn=DRAWN,
+        plots=plots(figures, job),
     )
 
 

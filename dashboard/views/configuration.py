@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -22,6 +21,7 @@ from dashboard.configuration_forms import (
     SettingsForm,
     UpkeepForm,
 )
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 
@@ -35,17 +35,13 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     """Settings with their source, runs with their lineage."""
     job = job_for(request.user, name)
     frame = job_frame(job, request.user)
-    return render(
+    return job_page(
         request,
         "jobs/configuration.html",
-        {
-            "section": "jobs",
-            "tab": "configuration",
-            "job": job,
-            "frame": frame,
-            "found": configuration(job, frame.run),
-            "page_data": {"job": job.pk},
-        },
+        "configuration",
+        job,
+        frame,
+        found=configuration(job, frame.run),
     )
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseBase
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
@@ -20,6 +19,7 @@ from controlplane.jobs.failure_queries import (
 from controlplane.jobs.models import Job
 from controlplane.jobs.queries import job_frame
 from dashboard.exports import download
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest, chosen, words_of
 
 DEFAULT_SPAN = "7d"
@@ -37,19 +37,15 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     job = job_for(request.user, name)
     span, words = _asked(request)
     cause = request.GET.get("cause", "")[:40].replace("\0", "")
-    return render(
+    return job_page(
         request,
         "jobs/exceptions.html",
-        {
-            "section": "jobs",
-            "tab": "exceptions",
-            "job": job,
-            "frame": job_frame(job, request.user),
-            "history": failure_history(job, span, words, cause),
-            "cause": cause,
-            "spans": SPANS,
-            "page_data": {"job": job.pk},
-        },
+        "exceptions",
+        job,
+        job_frame(job, request.user),
+        history=failure_history(job, span, words, cause),
+        cause=cause,
+        spans=SPANS,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -14,6 +13,7 @@ from controlplane.jobs.queries import job_frame, job_overview
 from controlplane.metrics.queries import output_choices
 from dashboard.answers import checked, said, started
 from dashboard.forms import ControlForm, StartForm, StopForm
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 
@@ -23,18 +23,14 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     """The overview."""
     job = job_for(request.user, name)
     frame = job_frame(job, request.user)
-    return render(
+    return job_page(
         request,
         "jobs/overview.html",
-        {
-            "section": "jobs",
-            "tab": "overview",
-            "frame": frame,
-            "job": job,
-            "overview": job_overview(job, frame.run),
-            "choices": output_choices(job),
-            "page_data": {"job": job.pk},
-        },
+        "overview",
+        job,
+        frame,
+        overview=job_overview(job, frame.run),
+        choices=output_choices(job),
     )
 
 

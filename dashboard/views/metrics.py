@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -16,6 +16,7 @@ from controlplane.jobs.metric_choice import DEFAULT, MINUTES, Chosen, chosen_of
 from controlplane.jobs.metric_page import Figure, figures, metric_page, series_json
 from controlplane.jobs.queries import current_runs, job_frame
 from dashboard.exports import download
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest, chosen, words_of
 
 COLUMNS = ("figure", "place", "unit", "time_ms", "value", "min", "mean", "max")
@@ -32,19 +33,15 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     found = metric_page(
         job, frame.run, _chosen(request), words_of(request, "where"), _minutes(request)
     )
-    return render(
+    return job_page(
         request,
         "jobs/metrics.html",
-        {
-            "section": "jobs",
-            "tab": "metrics",
-            "job": job,
-            "frame": frame,
-            "page": found,
-            "ranges": MINUTES,
-            "plots": series_json(found.figures),
-            "page_data": {"job": job.pk},
-        },
+        "metrics",
+        job,
+        frame,
+        page=found,
+        ranges=MINUTES,
+        plots=series_json(found.figures),
     )
 
 

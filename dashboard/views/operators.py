@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, JsonResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
 from controlplane.jobs.operator_page import by_host, columns, operator_view, subtask_page
 from controlplane.jobs.queries import current_runs, job_frame
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 COLUMNS = (
@@ -36,26 +36,22 @@ def page(request: UserRequest, name: str, vertex: str) -> HttpResponse:
     frame = job_frame(job, request.user)
     view = operator_view(frame.run, vertex)
     number = request.GET.get("page", "")
-    return render(
+    return job_page(
         request,
         "jobs/operator.html",
-        {
-            "section": "jobs",
-            "tab": "overview",
-            "job": job,
-            "frame": frame,
-            "view": view,
-            "columns": COLUMNS,
-            "table": subtask_page(
-                view, request.GET.get("sort", "index"), int(number) if number.isdecimal() else 1
-            ),
-            "hosts": by_host(view),
-            "now": columns(view),
-            "page_data": {
-                "job": job.pk,
-                "subtasks": view.node.par,
-                "figures": view.job_figures,
-            },
+        "overview",
+        job,
+        frame,
+        view=view,
+        columns=COLUMNS,
+        table=subtask_page(
+            view, request.GET.get("sort", "index"), int(number) if number.isdecimal() else 1
+        ),
+        hosts=by_host(view),
+        now=columns(view),
+        page_data={
+            "subtasks": view.node.par,
+            "figures": view.job_figures,
         },
     )
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, HttpResponseBase
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
@@ -17,6 +16,7 @@ from controlplane.jobs.output_series import Points
 from controlplane.jobs.queries import current_runs, job_frame
 from controlplane.metrics.queries import output_choices
 from dashboard.exports import download
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 COLUMNS = (
@@ -31,18 +31,14 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     """Each output with its last rows."""
     job = job_for(request.user, name)
     frame = job_frame(job, request.user)
-    return render(
+    return job_page(
         request,
         "jobs/outputs.html",
-        {
-            "section": "jobs",
-            "tab": "outputs",
-            "job": job,
-            "frame": frame,
-            "page": output_page(job, frame.run),
-            "choices": output_choices(job),
-            "page_data": {"job": job.pk},
-        },
+        "outputs",
+        job,
+        frame,
+        page=output_page(job, frame.run),
+        choices=output_choices(job),
     )
 
 

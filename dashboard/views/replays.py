@@ -16,6 +16,7 @@ from controlplane.replay.compared import comparison_of, gates
 from controlplane.replay.queries import replay_lines, replay_page
 from dashboard.answers import checked, started
 from dashboard.forms import AbandonForm
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 
@@ -32,17 +33,13 @@ def page(request: UserRequest) -> HttpResponse:
 def of_job(request: UserRequest, name: str) -> HttpResponse:
     """The replays of one job."""
     job = job_for(request.user, name)
-    return render(
+    return job_page(
         request,
         "jobs/replays.html",
-        {
-            "section": "jobs",
-            "tab": "replays",
-            "job": job,
-            "frame": job_frame(job, request.user),
-            "lines": replay_lines(request.user, job),
-            "page_data": {"job": job.pk},
-        },
+        "replays",
+        job,
+        job_frame(job, request.user),
+        lines=replay_lines(request.user, job),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -20,6 +22,7 @@ from controlplane.snapshots.recovery_point import recovery_points
 from controlplane.snapshots.schedule_lines import schedule_lines
 from dashboard.answers import checked, said, started
 from dashboard.savepoint_forms import FilterForm, ImportForm, SavepointForm
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 HEALTHS = {
@@ -44,26 +47,22 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     wanted, policy = _wanted(request), policy_of(job)
     found = catalogue([job], now, wanted)
     by_event_time = request.GET.get("axis") == "event"
-    return render(
+    return job_page(
         request,
         "jobs/savepoints.html",
-        {
-            "section": "jobs",
-            "tab": "savepoints",
-            "job": job,
-            "frame": job_frame(job, request.user),
-            "found": found,
-            "wanted": wanted,
-            "axis": axis(job, found.rows, now, by_event_time=by_event_time),
-            "schedules": schedule_lines(job),
-            "policy": policy,
-            "policy_rules": rule_fields(policy),
-            "preview": found.preview,
-            "storage": storage([job]),
-            "recovery": recovery_points([job], now)[job.pk],
-            "page_data": {"job": job.pk},
-            **_choices(),
-        },
+        "savepoints",
+        job,
+        job_frame(job, request.user),
+        found=found,
+        wanted=wanted,
+        axis=axis(job, found.rows, now, by_event_time=by_event_time),
+        schedules=schedule_lines(job),
+        policy=policy,
+        policy_rules=rule_fields(policy),
+        preview=found.preview,
+        storage=storage([job]),
+        recovery=recovery_points([job], now)[job.pk],
+        **_choices(),
     )
 
 
@@ -136,5 +135,5 @@ def _wanted(request: UserRequest) -> Wanted:
     return Wanted(asked["q"], asked["origin"], asked["health"])
 
 
-def _choices() -> dict[str, object]:
+def _choices() -> dict[str, Any]:
     return {"origins": Savepoint.Origin.choices, "healths": HEALTHS.items()}

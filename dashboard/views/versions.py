@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -16,6 +15,7 @@ from controlplane.jobs.version_diff import version_diff
 from dashboard.answers import checked, said
 from dashboard.configuration_forms import DiffForm
 from dashboard.forms import VersionForm
+from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
 
@@ -25,17 +25,13 @@ def page(request: UserRequest, name: str) -> HttpResponse:
     """Every version, newest first."""
     job = job_for(request.user, name)
     frame = job_frame(job, request.user)
-    return render(
+    return job_page(
         request,
         "jobs/versions.html",
-        {
-            "section": "jobs",
-            "tab": "versions",
-            "job": job,
-            "frame": frame,
-            "rows": version_rows(job, frame.run),
-            "page_data": {"job": job.pk},
-        },
+        "versions",
+        job,
+        frame,
+        rows=version_rows(job, frame.run),
     )
 
 
@@ -67,15 +63,11 @@ def diff(request: UserRequest, name: str) -> HttpResponse:
     job = job_for(request.user, name)
     asked = checked(DiffForm(request.GET))
     found = version_diff(version_for(job, asked["old"]), version_for(job, asked["new"]))
-    return render(
+    return job_page(
         request,
         "jobs/version_diff.html",
-        {
-            "section": "jobs",
-            "tab": "versions",
-            "job": job,
-            "frame": job_frame(job, request.user),
-            "found": found,
-            "page_data": {"job": job.pk},
-        },
+        "versions",
+        job,
+        job_frame(job, request.user),
+        found=found,
     )
