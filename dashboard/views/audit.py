@@ -5,11 +5,12 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from controlplane.audit.queries import MAX_CSV_ROWS, AuditFilter, audit_csv, audit_page
+from controlplane.audit.queries import COLUMNS, MAX_ROWS, AuditFilter, audit_page, audit_rows
+from dashboard import exports
 from dashboard.access_forms import AuditForm
 from dashboard.answers import checked
 from dashboard.views.requests import UserRequest
@@ -33,16 +34,14 @@ def page(request: UserRequest) -> HttpResponse:
         "asked": asked,
         "query": urlencode(asked),
         "before": before,
-        "max_rows": MAX_CSV_ROWS,
+        "max_rows": MAX_ROWS,
     }
     return render(request, "audit/list.html", context)
 
 
 @login_required
 @require_safe
-def download(request: UserRequest) -> HttpResponse:
+def download(request: UserRequest) -> HttpResponseBase:
     """The same as a CSV file."""
     wanted, _ = _wanted(request)
-    response = HttpResponse(audit_csv(request.user, wanted), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="audit.csv"'
-    return response
+    return exports.download("csv", "audit", COLUMNS, audit_rows(request.user, wanted))
