@@ -3,7 +3,7 @@
 //   <td data-b="fleet 12.in rate">412 k/s</td>     one path of a topic's value, formatted
 //   data-refresh="job.12:state job.12.events"      fetch this fragment again when that changes
 import htmx from 'htmx.org';
-import { $$ } from './dom.js';
+import { $$, write } from './dom.js';
 import { formats, agoText, hms, stamp, now } from './fmt.js';
 import { slices } from './frames.js';
 import { connection, subscribe, value } from './live.js';
@@ -28,13 +28,13 @@ export function bind() {
   for (const [topic, entry] of bound) if (!entry.cells.size) { entry.off(); bound.delete(topic); } else if (value(topic) && connection() !== 'held') paint(topic, value(topic), value(topic));
 }
 
-const write = slices(([node, html]) => { if (node.dataset.h !== html) { node.innerHTML = html; node.dataset.h = html; } });
+const inSlices = slices(([node, html]) => write(node, html));
 // Only the rows that changed are looked at, and the page is written to in slices.
 function paint(topic, all, change) {
   const { cells } = bound.get(topic) ?? { cells: new Map() };
   const rows = change === all ? [...cells.keys()] : [...Object.keys(change), ''].filter(key => cells.has(key));
   // Of a row that is hidden nothing is written; whoever shows it says `hw:shown`.
-  write(rows.flatMap(row => cells.get(row)).flatMap(([path, format, node]) => {
+  inSlices(rows.flatMap(row => cells.get(row)).flatMap(([path, format, node]) => {
     if (node.closest('tr[hidden]')) return [];
     const html = formats[format]?.(reach(all, path));
     return html === undefined ? [] : [[node, [node, html]]];

@@ -1,14 +1,13 @@
 // The four charts of a job: throughput, watermark delay, load, checkpoint duration; one cursor.
 import { $, el } from './dom.js';
-import { durT, known, percentT, rateT, now } from './fmt.js';
+import { durT, rateT, now, wholePercentT } from './fmt.js';
 import { Plot } from './plot.js';
 
 const HEIGHT = 116, SYNC = 'job';
-const share = v => percentT(known(v) ? Math.round(v) : null);
 const CHARTS = [
   ['Throughput', rateT, data => [['in', data.rate, 0], ['out', data.out, 1]]],
   ['Watermark delay', durT, data => [['delay', data.delay, 3]]],
-  ['Load, busiest subtask', share, data => [['busy', data.busy, 0], ['waiting', data.waiting, 4]]],
+  ['Load, busiest subtask', wholePercentT, data => [['busy', data.busy, 0], ['waiting', data.waiting, 4]]],
   ['Checkpoint duration', durT, (data, taken) => [['duration', taken, 2]]],
 ];
 

@@ -9,6 +9,9 @@ export function el(html) {
   return t.content.firstElementChild;
 }
 
+// Writes markup only where it differs from what was written before.
+export function write(node, html) { if (node.dataset.h !== html) { node.innerHTML = html; node.dataset.h = html; } }
+
 export const query = new URLSearchParams(location.search);
 export function setQuery(key, value) {
   if (value === null || value === '') query.delete(key); else query.set(key, value);

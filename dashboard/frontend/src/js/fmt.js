@@ -74,6 +74,7 @@ export const rate = v => html(rateParts(v)), rateT = v => text(rateParts(v));
 export const count = v => html(countParts(v)), countT = v => text(countParts(v));
 export const bytes = v => html(bytesParts(v)), bytesT = v => text(bytesParts(v));
 export const percent = v => html(percentParts(v)), percentT = v => text(percentParts(v));
+export const wholePercentT = v => percentT(known(v) ? Math.round(v) : null);
 export const times = v => html(timesParts(v)), timesT = v => text(timesParts(v));
 export const dur = v => html(durParts(v)), durT = v => text(durParts(v));
 export const whole = v => (known(v) ? `<span class="n">${grouped(v)}</span>` : MISSING);

@@ -2,7 +2,7 @@
 //
 // Plain wheel scrolls the page, Ctrl or Cmd with the wheel zooms, drag pans, F fits, arrow keys
 // follow the edges. Nodes are buttons whose name is a full sentence.
-import { $, el } from './dom.js';
+import { $, el, write } from './dom.js';
 import { esc, icon, rateParts, rateT } from './fmt.js';
 import { slices } from './frames.js';
 import { behind, LENSES, spoken, tagsOf } from './lens.js';
@@ -15,7 +15,6 @@ const number = v => { const p = rateParts(v); return p ? `${p[0]}<span class="u"
 // A vertex is a chain: its head gives the name, the operators after it stand below.
 const chained = node => (node.chain.length > SHOWN + 1 ? [...node.chain.slice(1, SHOWN), `${node.chain.length - SHOWN} more`] : node.chain.slice(1));
 const heightOf = node => HEAD + (node.chain.length > 1 ? chained(node).length * CHAINED + 4 : 0);
-function write(node, html) { if (node.dataset.h !== html) { node.innerHTML = html; node.dataset.h = html; } }
 
 export class JobGraph {
   constructor(host, { nodes, edges }, onSelect) {

@@ -1,5 +1,5 @@
 // The operator that is selected: figures, its subtasks as bars, the four that have most to do.
-import { $, $$, el } from './dom.js';
+import { $, $$, el, write } from './dom.js';
 import { bytes, dur, formats, icon, known, rate } from './fmt.js';
 import { poll } from './poll.js';
 import { measureButtons, measured, MEASURES, Spread } from './subtasks.js';
@@ -29,7 +29,7 @@ export class Inspector {
     this.figures(figures); this.again();
   }
   figures(f = {}) {
-    if (this.node) $$('dd', this.host).forEach((dd, i) => { const html = FIGURES[i][2](f[FIGURES[i][1]]); if (dd.dataset.h !== html) { dd.innerHTML = html; dd.dataset.h = html; } });
+    if (this.node) $$('dd', this.host).forEach((dd, i) => write(dd, FIGURES[i][2](f[FIGURES[i][1]])));
   }
   take(answer) {
     const wrong = $('.error', this.host);

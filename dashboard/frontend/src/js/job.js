@@ -4,6 +4,7 @@ import { durT, rateT, now } from './fmt.js';
 import { charts } from './charts.js';
 import { JobGraph } from './graph.js';
 import { Inspector } from './inspector.js';
+import { newestOf } from './lens.js';
 import { connection, subscribe, value } from './live.js';
 import { showOutput } from './output.js';
 import { key } from './shell.js';
@@ -17,7 +18,7 @@ const page = readJson('page', {}), topic = `job.${page.job}`;
 const host = $('#graph'), plan = readJson('plan', null);
 if (host && plan?.nodes.length) {
   const operators = {}, byId = new Map(plan.nodes.map(n => [n.id, n])), rows = new Map($$('#ops tr[data-id]').map(row => [row.dataset.id, row]));
-  const newest = () => { const job = value(topic) ?? {}; return job.event_ms != null && job.delay_ms != null ? job.event_ms + job.delay_ms : null; };
+  const newest = () => newestOf(value(topic) ?? {});
   const inspector = new Inspector($('#insp'), $('#insp').dataset.src, newest);
   let chosen = null;
   const graph = new JobGraph(host, plan, id => {

@@ -4,6 +4,8 @@ import { bar, busyBar, bytes, bytesT, dur, durT, known, MISSING } from './fmt.js
 const NARROW = 3.3;                        // skew at which the bar is full: x - 1 of it is too much
 const skewed = f => known(f.skew) && f.skew > 2;
 const one = (width, tone, text, css = '') => `${bar(width, tone)}<span class="pc ${css}">${text}</span>`;
+// The event time of the newest row that was read: the job's own, plus how far it is behind.
+export const newestOf = job => (known(job.event_ms) && known(job.delay_ms) ? job.event_ms + job.delay_ms : null);
 export const behind = (f, newest) => (known(f.wm_ms) && known(newest) ? Math.max(0, newest - f.wm_ms) : null);
 
 export const LENSES = {

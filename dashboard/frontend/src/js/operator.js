@@ -1,7 +1,8 @@
 // An operator's page: how its subtasks differ, as bars and as a table that follows them.
-import { $, $$, query, readJson, setQuery } from './dom.js';
+import { $, $$, query, readJson, setQuery, write } from './dom.js';
 import { bytes, dur, formats, percent, rate, whole } from './fmt.js';
 import { slices } from './frames.js';
+import { newestOf } from './lens.js';
 import { value } from './live.js';
 import { poll } from './poll.js';
 import { measureButtons, measured, Spread } from './subtasks.js';
@@ -11,7 +12,7 @@ const CELLS = { rate, busy: percent, waiting: percent, idle: percent, delay: dur
 
 if (host) {
   const spread = new Spread(host), seg = measureButtons(query.get('m') ?? 'rate');
-  const newest = () => { const job = value(`job.${page.job}`) ?? page.figures; return job.event_ms != null && job.delay_ms != null ? job.event_ms + job.delay_ms : null; };
+  const newest = () => newestOf(value(`job.${page.job}`) ?? page.figures);
   $('#measure').replaceWith(seg);
   seg.onclick = event => {
     const b = event.target.closest('[data-m]');
@@ -25,14 +26,14 @@ if (host) {
     for (const other of $$('#order button')) other.setAttribute('aria-pressed', other === b);
     spread.set({ order: b.dataset.o });
   };
-  const write = slices(([cell, html]) => { if (cell.dataset.h !== html) { cell.innerHTML = html; cell.dataset.h = html; } });
+  const inSlices = slices(([cell, html]) => write(cell, html));
   const show = answer => {
     const wrong = $('#away'), columns = measured(answer, newest());
     wrong.hidden = !answer.away; wrong.textContent = answer.away;
     if (answer.away) return;
     spread.set({ columns });
     const place = new Map(columns.index.map((index, i) => [String(index), i]));
-    write($$('#subtasks tr[data-i]').flatMap(row => {
+    inSlices($$('#subtasks tr[data-i]').flatMap(row => {
       const i = place.get(row.dataset.i);
       return i === undefined ? [] : $$('[data-c]', row).map(cell => [cell, [cell, CELLS[cell.dataset.c](columns[cell.dataset.c][i])]]);
     }));

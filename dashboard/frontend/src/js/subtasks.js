@@ -3,24 +3,24 @@
 //   columns   what `subtasks.json` gives: {index: […], host: […], rate: […], busy: […] …}
 //   Spread    draws one measure; where there are more bars than pixels, each is the highest of a few
 import { $, el } from './dom.js';
-import { bytesT, durT, esc, known, percentT, rateT } from './fmt.js';
+import { bytesT, durT, esc, known, rateT, wholePercentT } from './fmt.js';
+import { behind } from './lens.js';
+import { quantile, sorted } from './quantiles.js';
 import { hideTip, showTip } from './tips.js';
 
 const HEIGHT = 104, FOOT = 16, WIDEST = 40, NARROWEST = 2, OUTLIER = 2, FEW = 3;
 export const MEASURES = {
   rate: ['Records/s', rateT],
-  busy: ['Busy', v => percentT(known(v) ? Math.round(v) : null)],
-  waiting: ['Waiting', v => percentT(known(v) ? Math.round(v) : null)],
+  busy: ['Busy', wholePercentT],
+  waiting: ['Waiting', wholePercentT],
   delay: ['Watermark delay', durT],
   bytes: ['State', bytesT],
 };
 
 // The columns with the delay of each watermark behind `newest`; a source has no watermark in.
 export function measured(columns, newest) {
-  return { ...columns, delay: columns.wm_ms.map(t => (known(t) && known(newest) ? Math.max(0, newest - t) : null)) };
+  return { ...columns, delay: columns.wm_ms.map(wm_ms => behind({ wm_ms }, newest)) };
 }
-export const sorted = values => values.filter(known).sort((a, b) => a - b);
-export const quantile = (ordered, q) => (ordered.length ? ordered[Math.min(ordered.length - 1, Math.floor(q * ordered.length))] : null);
 
 export class Spread {
   constructor(host) {
