@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -56,6 +58,12 @@ def test_a_page_takes_as_many_queries_as_it_says(
     with django_assert_num_queries(PAGES[path]):
         response = client.get(address(path, replay))
     assert response.status_code == 200
+
+
+def test_no_two_places_have_the_same_keys(as_, django_user_model):
+    page = as_(django_user_model.objects.create_superuser("root")).get("/settings/")
+    keys = re.findall('data-go="(.)"', page.content.decode())
+    assert len(keys) == len(set(keys)) >= 10
 
 
 @pytest.mark.parametrize("path", PAGES)
