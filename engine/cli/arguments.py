@@ -129,6 +129,13 @@ def _add_restore(command: argparse.ArgumentParser) -> None:
         help="only the state of this operator, or only this state, may be lost",
     )
     command.add_argument(
+        "--accept-missing-input",
+        action="append",
+        default=[],
+        metavar="UID",
+        help="this source may go on without input that is not there any more",
+    )
+    command.add_argument(
         "--rename",
         action="append",
         default=[],

@@ -33,7 +33,6 @@ from engine.cluster.jobs.master import JobMaster
 from engine.errors import HeadwaterError
 from engine.graph.jobgraph import JobGraph
 from engine.graph.pickling import pickled
-from engine.graph.plan import plan_of
 from engine.rest.model.jobs import Failure, JobStatus
 from engine.rest.model.requests import Program, RunRequest
 from engine.stream.calling import JOB_NAME
@@ -90,11 +89,11 @@ def run(graph: JobGraph, request: RunRequest) -> None:
 
 
 def _run(graph: JobGraph, request: RunRequest, show: Show) -> None:
-    plan, content = plan_of(graph), pickled(graph)
+    content = pickled(graph)
     for warning in graph.warnings:
         show.say(f"warning: {warning}")
     with EmbeddedCluster(slots=max(vertex.parallelism for vertex in graph.vertices)) as cluster:
-        job_id = cluster.submit(plan, content, request)
+        job_id = cluster.submit(graph, content, request)
         try:
             show.say(f"job {graph.name} runs at {cluster.url}; Ctrl-C ends it")
             sight = _wait(cluster, job_id, show)

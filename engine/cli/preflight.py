@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 
 from engine.checkpoint.restoring.compatibility import RestoreRow, check_restore
+from engine.checkpoint.restoring.inputs import look, positions_of
 from engine.checkpoint.restoring.renames import parse_renames
 from engine.checkpoint.restoring.restore import check_files, load_manifest
 from engine.cli.local import captured
@@ -25,10 +26,12 @@ HEADS = ("operator", "state", "outcome", "rows", "bytes", "")
 
 def preflight(options: argparse.Namespace) -> None:
     """Print a row per operator and state. Raises RestoreError when the restore would be refused."""
-    plan = plan_of(captured(options))
+    graph, renames = captured(options), parse_renames(options.rename)
     manifest = load_manifest(options.from_savepoint)
     check_files(manifest, options.from_savepoint)
-    report = check_restore(manifest, plan, lost(options), parse_renames(options.rename))
+    inputs = look(graph, positions_of(renames.applied(manifest)))
+    accepted = frozenset(options.accept_missing_input)
+    report = check_restore(manifest, plan_of(graph), lost(options), renames, inputs, accepted)
     _print(report.rows, report.warnings)
     report.raise_if_refused()
 
@@ -37,7 +40,12 @@ def remote_preflight(options: argparse.Namespace, target: Target) -> None:
     """The same, as the engine sees it. Raises RestoreError, and what the client can."""
     program = program_of(options, *uploaded(options, target))
     report = target.engine.preflight(
-        PreflightRequest(program, options.from_savepoint, lost(options))
+        PreflightRequest(
+            program,
+            options.from_savepoint,
+            lost(options),
+            frozenset(options.accept_missing_input),
+        )
     )
     _print(report.rows, report.warnings)
     if not report.ok:

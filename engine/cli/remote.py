@@ -129,6 +129,7 @@ def run_request(
         job_id=options.job_id,
         savepoint_path=options.from_savepoint,
         allow_non_restored=lost(options),
+        accept_missing_input=frozenset(options.accept_missing_input),
         claim=ClaimMode.CLAIM if options.claim else ClaimMode.NO_CLAIM,
     )
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from engine.checkpoint.restoring.inputs import Positions, look
 from engine.cluster.jobmanager import (
     FOLDERS,
     LONGEST_RUNTIME_PATH,
@@ -38,7 +39,8 @@ from engine.cluster.jobs.master import JobMaster
 from engine.cluster.programs.artifacts import Built
 from engine.cluster.programs.build import GRAPH, PLAN
 from engine.errors import InternalError
-from engine.graph.plan import Plan
+from engine.graph.jobgraph import JobGraph
+from engine.graph.plan import plan_of
 from engine.rest.model.requests import RunRequest
 
 T = TypeVar("T")
@@ -94,11 +96,11 @@ class EmbeddedCluster:
             shutil.rmtree(folder, ignore_errors=True)
         self._broom.communicate()
 
-    def submit(self, plan: Plan, graph: bytes, request: RunRequest) -> str:
-        """Start a pickled job; return its id. Raises RestoreError."""
+    def submit(self, graph: JobGraph, content: bytes, request: RunRequest) -> str:
+        """Start a job, given with its pickled form; return its id. Raises RestoreError."""
 
-        async def build(folder: Path) -> Built:
-            return _build(plan, graph, folder)
+        async def build(folder: Path, positions: Positions) -> Built:
+            return _build(graph, content, folder, positions)
 
         return self.call(lambda manager: manager.jobs.submit(request, build))
 
@@ -151,12 +153,13 @@ class EmbeddedCluster:
         await self._manager.run(self._listener)
 
 
-def _build(plan: Plan, graph: bytes, folder: Path) -> Built:
+def _build(graph: JobGraph, content: bytes, folder: Path, positions: Positions) -> Built:
     """Leave the graph where workers look for it; they import what lies beside the job file."""
+    plan = plan_of(graph)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / GRAPH).write_bytes(graph)
+    (folder / GRAPH).write_bytes(content)
     (folder / PLAN).write_text(plan.to_json())
-    return Built(folder, Path(sys.path[0]).absolute(), plan)
+    return Built(folder, Path(sys.path[0]).absolute(), plan, inputs=look(graph, positions))
 
 
 def _environment() -> Mapping[str, str]:

@@ -86,6 +86,13 @@ class Source(ABC):
     def open(self, split: str, position: Json | None) -> SplitReader:
         """Open a split at a position, or at its beginning. Raises SourceError."""
 
+    def missing(self, split: str, position: Json | None) -> str | None:
+        """What `open(split, position)` would need and is there no more, for people: "" is nothing.
+
+        None: this source cannot tell. Asked before a job starts from a snapshot.
+        """
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:

@@ -46,6 +46,15 @@ class FrameSource(Source):
         """Read on behind the rows that were read."""
         return FrameReader(self._frames[split], position if isinstance(position, int) else 0)
 
+    def missing(self, split: str, position: Json | None) -> str:
+        """The rows of a split or frame that the job file holds no more."""
+        frame, at = self._frames.get(split), position if isinstance(position, int) else 0
+        if frame is None:
+            return f"rows from {at:,} on: the job has no frame '{split}'"
+        if at > frame.height:
+            return f"rows from {frame.height:,} to {at:,} were read: the frame has them no more"
+        return ""
+
 
 class FrameReader(SplitReader):
     """Reads one frame."""

@@ -22,7 +22,7 @@ import polars as pl
 
 from engine import clock
 from engine.connectors.contract import Json, Source, SplitReader
-from engine.connectors.paced_log import PacedLog, PacedReader, micros_of
+from engine.connectors.paced_log import PacedLog, PacedReader, micros_of, rows_missing
 from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
 
@@ -75,6 +75,12 @@ class GeneratorSource(Source):
         anchor = position.get("anchor_us") if isinstance(position, dict) else None
         began = Micros(anchor) if isinstance(anchor, int) else self.anchor
         return PacedReader(split, _Generated(self, split, began), began, self.bounded, position)
+
+    def missing(self, split: str, position: Json | None) -> str:
+        """Nothing of its splits, as long as there are enough rows: they are computed."""
+        if split not in self.splits():
+            return f"all of it: the generator has {', '.join(self.splits())}"
+        return rows_missing(split, self.rows, position)
 
 
 class _Generated(PacedLog):

@@ -98,6 +98,19 @@ class LineFilesSource(Source):
             raise
         return reader
 
+    def missing(self, split: str, position: Json | None) -> str:
+        """The lines of a file that is gone, or does not reach to the position any more.
+
+        A packed file is only looked for: how long it is unpacked would take reading it.
+        """
+        byte, line = (0, 0) if position is None else _parse(split, position)
+        path = self._root / split
+        if not path.is_file():
+            return f"lines from {line + 1:,} on: no file {path}"
+        if path.suffix != ".gz" and (size := path.stat().st_size) < byte:
+            return f"lines from {line + 1:,} on: {path} ends at byte {size:,}, before byte {byte:,}"
+        return ""
+
     @abstractmethod
     def decode(self, lines: bytes) -> pl.DataFrame:
         """Make rows of whole lines, none of them empty. Raises PolarsError if one is bad.

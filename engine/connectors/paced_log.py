@@ -103,6 +103,14 @@ class PacedReader(SplitReader):
         return {"row": self._row, "anchor_us": self._anchor}
 
 
+def rows_missing(split: str, length: int | None, position: Json | None) -> str:
+    """What a log of so many rows, None is endless, lacks of what was read of it."""
+    row = 0 if position is None else _parse(split, position)[0]
+    if length is None or row <= length:
+        return ""
+    return f"rows from {row:,} on: it ends at row {length:,}"
+
+
 def micros_of(moment: datetime) -> Micros:
     """Epoch µs of an aware datetime.
 

@@ -24,7 +24,7 @@ import polars as pl
 
 from engine import clock
 from engine.connectors.contract import Json, Source, SplitReader
-from engine.connectors.paced_log import PacedLog, PacedReader, micros_of
+from engine.connectors.paced_log import PacedLog, PacedReader, micros_of, rows_missing
 from engine.errors import ConfigError, SourceError
 
 WHOLE = "all"
@@ -83,6 +83,15 @@ class PlaybackSource(Source):
         first = self._collect(table.select(_micros(self.order).min())).item()
         log = _Recording(frame, _order(frame, self.order), first or 0, self.speed)
         return PacedReader(split, log, self.anchor, self.bounded, position)
+
+    def missing(self, split: str, position: Json | None) -> str:
+        """A split that the file has no more, or that has become shorter."""
+        table = self._table()
+        rows = table.filter(self._split_id() == split) if self.split_by else table
+        length = self._collect(rows.select(pl.len())).item()
+        if not length and self.split_by:
+            return f"all of it: it is not in {self.path}"
+        return rows_missing(split, length, position)
 
     def _table(self) -> pl.LazyFrame:
         table = pl.scan_parquet(self.path)

@@ -300,6 +300,7 @@ def preflight(request: PreflightRequest) -> Call[PreflightReport]:
     """Would this program start from this snapshot? Only our engine."""
     body = _program(request.program) | _allowance(request.allow_non_restored)
     body |= {"artifact": request.program.artifact_id, "savepointPath": request.savepoint_path}
+    body |= _acceptance(request.accept_missing_input)
     return Call("POST", "/headwater/preflight", PreflightReport.of, body=body, needs_s=BUILD_S)
 
 
@@ -343,6 +344,7 @@ def run(request: RunRequest) -> Call[str]:
     body = _program(request.program) | _allowance(request.allow_non_restored)
     body |= {name: value for name, value in optional.items() if value is not None}
     body["claimMode"] = request.claim.value
+    body |= _acceptance(request.accept_missing_input)
     path = f"/jars/{quote(request.program.artifact_id)}/run"
     return Call("POST", path, lambda answer: str(answer["jobid"]), body=body, needs_s=BUILD_S)
 
@@ -374,6 +376,11 @@ def _allowance(allowed: bool | frozenset[str]) -> dict[str, object]:
         return {"allowNonRestoredState": allowed}
     # A Flink cluster knows nothing of single operators: it ignores the field, and refuses.
     return {"allowNonRestoredOperators": sorted(allowed)}
+
+
+def _acceptance(accepted: frozenset[str]) -> dict[str, object]:
+    """Only where there is any: Flink refuses what it does not know."""
+    return {"acceptMissingInput": sorted(accepted)} if accepted else {}
 
 
 def _nothing(_body: object) -> None:

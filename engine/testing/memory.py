@@ -54,6 +54,10 @@ class MemorySource(Source):
         at = position if isinstance(position, int) else 0
         return _MemoryReader(self._splits[split], at, self._every, self.bounded)
 
+    def missing(self, split: str, position: Json | None) -> str:
+        """Rows of a split that was taken away."""
+        return "" if split in self._splits else "all of it: there is no such frame"
+
 
 class _MemoryReader(SplitReader):
     def __init__(self, frame: pl.DataFrame, at: int, every: int, bounded: bool) -> None:

@@ -6,6 +6,7 @@
         DROPPED        only in the snapshot: lost, which has to be allowed per operator
         MIGRATES       found in both, and stored rows become what the job wants: see migration.py
         INCOMPATIBLE   found in both, and cannot be put together
+        MISSING_INPUT  a source needs input that is not there any more: consent ends those splits
 
 Order    operators are matched by uid, states by name; rows follow the plan, then the snapshot.
 """
@@ -15,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from engine.checkpoint.format.entries import OperatorEntry, StateEntry
 from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.restoring.inputs import Inputs, SourceInput
 from engine.checkpoint.restoring.migration import NoMigration, OtherKeys, migration
 from engine.checkpoint.restoring.renames import Renames
 from engine.elements import MAX_TIME
@@ -34,6 +37,7 @@ class Outcome(StrEnum):
     NEW = "new"
     DROPPED = "dropped"
     INCOMPATIBLE = "incompatible"
+    MISSING_INPUT = "missing_input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +92,22 @@ def check_restore(
     plan: Plan,
     allow_non_restored: bool | Collection[str] = (),
     renames: Renames = Renames(),  # noqa: B008 - it is frozen
+    inputs: Inputs = MappingProxyType({}),
+    accept_missing: Collection[str] = (),
 ) -> RestoreReport:
     """Compare a snapshot with a job. Raises RestoreError for renames that fit nothing.
 
-    `allow_non_restored`: uids and uid/state of what may be lost, True for all.
+    `allow_non_restored`: uids and uid/state of what may be lost, True for all; `inputs`: what the
+    job's sources say of their input; `accept_missing`: uids of those that may go on without it.
     """
     manifest = renames.applied(manifest)
     planned = {operator.uid: operator for operator in plan.operators}
     rows = list(_check_parallelism(manifest, plan))
     for uid, operator in planned.items():
-        rows += _check_operator(operator, manifest.operator(uid), allow_non_restored, renames)
+        entry = manifest.operator(uid)
+        rows += _check_operator(operator, entry, allow_non_restored, renames, inputs.get(uid))
+        if uid in inputs and inputs[uid].gaps:
+            rows.append(_gone(operator, inputs[uid], uid in accept_missing))
     for entry in manifest.operators:
         if entry.uid not in planned and not entry.is_empty:
             rows.append(_lost(entry, _allows(allow_non_restored, entry.uid)))
@@ -127,6 +137,7 @@ def _check_operator(
     entry: OperatorEntry | None,
     allowed: bool | Collection[str],
     renames: Renames,
+    known: SourceInput | None,
 ) -> Iterator[RestoreRow]:
     if entry is None or entry.is_empty:
         if operator.states or operator.kind is OperatorKind.SOURCE:
@@ -143,7 +154,7 @@ def _check_operator(
         return
     if entry.splits:
         yield RestoreRow(
-            operator.uid, operator.name, Outcome.RESTORED, reason=_splits(entry.splits)
+            operator.uid, operator.name, Outcome.RESTORED, reason=_splits(entry.splits, known)
         )
     wanted = {state.name: state for state in operator.states}
     stored = {state.name: state for state in entry.states}
@@ -242,9 +253,24 @@ def _allows(allowed: bool | Collection[str], uid: str) -> bool:
     return allowed if isinstance(allowed, bool) else uid in allowed
 
 
-def _splits(splits: Mapping[str, object]) -> str:
-    count = len(splits)
-    return f"goes on with {count} split{'' if count == 1 else 's'}"
+def _gone(operator: OperatorPlan, known: SourceInput, allowed: bool) -> RestoreRow:
+    return RestoreRow(
+        uid=operator.uid,
+        name=operator.name,
+        outcome=Outcome.MISSING_INPUT,
+        reason=f"input that it has not read is not there any more: {known.sentence}; bring it "
+        "back, choose a later snapshot, or accept that the job goes on without it",
+        allowed=allowed,
+    )
+
+
+def _splits(splits: Mapping[str, object], known: SourceInput | None) -> str:
+    """How many go on; those without input are told of in a row of their own."""
+    count = len(splits) - (0 if known is None else len(known.gaps))
+    text = f"goes on with {count} split{'' if count == 1 else 's'}"
+    if known is None or not known.unknown:
+        return text
+    return f"{text}; it does not say whether their input is still there"
 
 
 def _shape(state: StateEntry | StatePlan) -> str:

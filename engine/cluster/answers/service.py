@@ -14,7 +14,6 @@ from engine.checkpoint.coordination.effects import SnapshotRequest
 from engine.checkpoint.coordination.stats import CheckpointHistory
 from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.inspection.questions import StateQuestion, StateRows
-from engine.checkpoint.restoring.renames import renames_of
 from engine.checkpoint.restoring.restore import load_manifest
 from engine.clock import now_ms
 from engine.cluster.answers import views
@@ -27,7 +26,7 @@ from engine.cluster.jobs.failure_log import SHOWN
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.jobs.operations import What
 from engine.cluster.jobs.read_limits import check_rate
-from engine.cluster.jobs.registry import Jobs, check
+from engine.cluster.jobs.registry import Jobs, check, positions_at
 from engine.cluster.machines.fleet import Fleet
 from engine.cluster.machines.resources import LocalTaskManagers
 from engine.cluster.programs.artifacts import Artifacts
@@ -300,11 +299,9 @@ class JobManagerService:
     async def preflight(self, request: PreflightRequest) -> Preflight:
         """Say what a start from a snapshot would restore."""
         path = self._places.place(request.savepoint_path).url
-        plan = await self._artifacts.plan(request.program)
-        manifest, report = await check(
-            path, plan, request.allow_non_restored, renames_of(request.program.settings)
-        )
-        return Preflight(plan, manifest, report)
+        built = await self._artifacts.look(request.program, await positions_at(request))
+        manifest, report = await check(path, built, request)
+        return Preflight(built.plan, manifest, report)
 
     async def dispose_savepoint(self, path: str) -> str:
         """Begin to delete a savepoint's folder and return a trigger id."""

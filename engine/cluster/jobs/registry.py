@@ -21,11 +21,13 @@ from random import Random
 
 from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.compatibility import RestoreReport, check_restore
-from engine.checkpoint.restoring.renames import Renames, renames_of
+from engine.checkpoint.restoring.inputs import Positions, positions_of
+from engine.checkpoint.restoring.renames import renames_of
 from engine.checkpoint.restoring.restore import check_files, load_manifest
 from engine.clock import now_ms
 from engine.cluster.jobs.deployment import Surroundings
 from engine.cluster.jobs.failures import raised
+from engine.cluster.jobs.gaps import keep_gaps
 from engine.cluster.jobs.life import JobLife
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.jobs.operations import Operations, What
@@ -46,12 +48,17 @@ from engine.graph.plan import Plan
 from engine.graph.rescaling import Parallelism, parallelism_of, rescaled_plan
 from engine.rest.errors import Conflict, job_not_found
 from engine.rest.model.jobs import Failure
-from engine.rest.model.requests import ClaimMode, RescaleRequest, RunRequest
+from engine.rest.model.requests import (
+    ClaimMode,
+    PreflightRequest,
+    RescaleRequest,
+    RunRequest,
+)
 
 log = logging.getLogger(__name__)
 
-Build = Callable[[Path], Awaitable[Built]]
-"""Puts the graph of a program into a folder."""
+Build = Callable[[Path, Positions], Awaitable[Built]]
+"""Puts the graph of a program into a folder, and asks its sources about stored positions."""
 
 
 class Jobs:
@@ -136,10 +143,11 @@ class Jobs:
         self._submitting.add(job_id)
         folder = self._home / "jobs" / job_id
         try:
+            positions = await positions_at(request)
             if build is None:
-                built = await self._artifacts.build(request.program, folder)
+                built = await self._artifacts.build(request.program, folder, positions)
             else:
-                built = await build(folder)
+                built = await build(folder, positions)
             row = await self._row(job_id, request, built)
             claimed = row.restore_path if request.claim is ClaimMode.CLAIM else None
             if claimed is not None:
@@ -208,9 +216,9 @@ class Jobs:
         path, next_id = request.savepoint_path, 1
         if path is not None:
             path = absolute(path)
-            renames = renames_of(request.program.settings)
-            manifest, report = await check(path, built.plan, request.allow_non_restored, renames)
+            manifest, report = await check(path, built, request)
             report.raise_if_refused()
+            keep_gaps(built.folder, built.inputs)
             next_id = manifest.checkpoint_id + 1
         life = JobLife.begin(now_ms())
         return JobRow(
@@ -263,10 +271,25 @@ def _claimed(row: JobRow, path: str) -> SnapshotRow:
     return SnapshotRow(row.job_id, checkpoint_id, SnapshotKind.CHECKPOINT, path, now_ms())
 
 
+async def positions_at(request: RunRequest | PreflightRequest) -> Positions:
+    """Where the sources of a job go on, by the names that it has for them."""
+    if request.savepoint_path is None:
+        return {}
+    manifest = await asyncio.to_thread(load_manifest, absolute(request.savepoint_path))
+    return positions_of(renames_of(request.program.settings).applied(manifest))
+
+
 async def check(
-    path: str, plan: Plan, allow_non_restored: bool | Collection[str], renames: Renames
+    path: str, built: Built, request: RunRequest | PreflightRequest
 ) -> tuple[Manifest, RestoreReport]:
     """Read a snapshot and compare it with a job. Raises RestoreError, StorageError."""
     manifest = await asyncio.to_thread(load_manifest, path)
     await asyncio.to_thread(check_files, manifest, path)
-    return manifest, check_restore(manifest, plan, allow_non_restored, renames)
+    return manifest, check_restore(
+        manifest,
+        built.plan,
+        request.allow_non_restored,
+        renames_of(request.program.settings),
+        built.inputs,
+        request.accept_missing_input,
+    )

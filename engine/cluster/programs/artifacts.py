@@ -3,7 +3,7 @@
     HOME/artifacts/<hash>/<file name>     a job file, by its content: again is the same
     HOME/artifacts/<hash>.zip/code/…      what was in a zip; of a wheel <hash>.whl/…
     HOME/artifacts/…/about.json           the packages it needs, see `environments.py`
-    HOME/jobs/<job id>/                   graph.pkl and plan.json of a job
+    HOME/jobs/<job id>/                   graph.pkl and plan.json of a job, see `build.py`
 
 Errors   a program that cannot be taken in or built is refused with the one sentence that the step
          left, or, if it left none, with its last line of output.
@@ -20,9 +20,10 @@ import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.checkpoint.restoring.inputs import Inputs, Positions, SourceInput
 from engine.cluster.programs import build, steps
 from engine.cluster.programs.build import GRAPH, PLAN
 from engine.cluster.programs.environments import Environments
@@ -52,6 +53,8 @@ class Built:
     plan: Plan
     python: str = ""
     """The interpreter that its workers need; empty: the engine's."""
+    inputs: Inputs = field(default_factory=dict)
+    """What the sources said of the positions that they shall go on from; empty: not asked."""
 
 
 class Artifacts:
@@ -134,21 +137,33 @@ class Artifacts:
 
     async def plan(self, program: Program) -> Plan:
         """Build a program only to see its plan. Raises ArtifactError and other user errors."""
-        with tempfile.TemporaryDirectory(prefix="plan-") as folder:
-            return (await self.build(program, Path(folder))).plan
+        return (await self.look(program, {})).plan
 
-    async def build(self, program: Program, folder: Path) -> Built:
-        """Build a program's graph into a folder. Raises ArtifactError and other user errors."""
+    async def look(self, program: Program, positions: Positions) -> Built:
+        """Build a program and keep nothing. Raises ArtifactError and other user errors."""
+        with tempfile.TemporaryDirectory(prefix="plan-") as folder:
+            return await self.build(program, Path(folder), positions)
+
+    async def build(
+        self, program: Program, folder: Path, positions: Positions | None = None
+    ) -> Built:
+        """Build a program's graph into a folder. Raises ArtifactError and other user errors.
+
+        `positions`: of the snapshot that it will start from; its sources are asked about them.
+        """
         artifact = self._find(program.artifact_id)
         place = _place(self._folder, artifact.id[:HASH_DIGITS], artifact.filename)
         self._busy.append(place)
         try:
             python = await self.environments.python_for(_requirements(place))
             code = place / _proof(artifact.filename)
+            if positions:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / build.POSITIONS).write_text(json.dumps(positions))
             plan = await _build(code, artifact.filename, program, folder, python)
         finally:
             self._busy.remove(place)
-        return Built(folder, code if code.is_dir() else place, plan, python)
+        return Built(folder, code if code.is_dir() else place, plan, python, _inputs(folder))
 
     def _find(self, artifact_id: str) -> Artifact:
         artifact = self._store.artifact(artifact_id)
@@ -224,6 +239,11 @@ async def _build(code: Path, name: str, program: Program, folder: Path, python: 
         msg = f"job file {name} could not be built: {ended.last_line}; run it by hand to see more"
         raise ArtifactError(msg)
     return load_plan(str(folder))
+
+
+def _inputs(folder: Path) -> Inputs:
+    found = json.loads((folder / build.INPUTS).read_text())
+    return {uid: SourceInput.from_json(one) for uid, one in found.items()}
 
 
 def _raise_left(folder: Path) -> None:

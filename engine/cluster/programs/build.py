@@ -3,9 +3,11 @@
     python -m engine.cluster.programs.build CODE NAME OUT_DIR REQUEST
         REQUEST is JSON: {"entry": … | null, "arguments": […], "settings": {…}}
 
-    OUT_DIR/graph.pkl    the job graph, for workers
-    OUT_DIR/plan.json    its plan, for the job manager and for people
-    OUT_DIR/error.json   instead of both: {"name", "message"}, one sentence
+    OUT_DIR/positions.json   given, when the job is to start from a snapshot: where sources go on
+    OUT_DIR/graph.pkl        the job graph, for workers
+    OUT_DIR/plan.json        its plan, for the job manager and for people
+    OUT_DIR/inputs.json      which input the positions need and is not there, see `inputs.py`
+    OUT_DIR/error.json       instead of them: {"name", "message"}, one sentence
 
 User code runs here, never in the job manager: it may loop, crash, print and eat memory.
 
@@ -23,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from engine.checkpoint.restoring.inputs import Positions, look
 from engine.errors import ArtifactError, HeadwaterError
 from engine.graph.jobgraph import JobGraph
 from engine.graph.pickling import pickled
@@ -32,6 +35,7 @@ from engine.programs.loading import load
 from engine.stream.calling import JOB_NAME
 
 GRAPH, PLAN = "graph.pkl", "plan.json"
+POSITIONS, INPUTS = "positions.json", "inputs.json"
 
 RESIDENT_BYTES = 2 << 30
 """A build that has loaded everything we offer takes 0.3 GiB."""
@@ -58,13 +62,20 @@ def main(argv: Sequence[str]) -> int:
     try:
         graph = build(code, request["entry"], request["arguments"], request["settings"])
         content = pickled(graph)
+        inputs = look(graph, _positions(out))
     except HeadwaterError as error:
         return intake.leave_error(out, error)
     except MemoryError:
         return intake.leave_error(out, needs_memory(name, DATA_BYTES))
     (out / GRAPH).write_bytes(content)
     (out / PLAN).write_text(plan_of(graph).to_json())
+    (out / INPUTS).write_text(json.dumps({uid: one.to_json() for uid, one in inputs.items()}))
     return 0
+
+
+def _positions(out: Path) -> Positions:
+    path = out / POSITIONS
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def needs_memory(name: str, limit_bytes: int) -> ArtifactError:

@@ -59,6 +59,10 @@ class SteppedSource(Source):
         """Open a split of the source."""
         return _SteppedReader(self.source.open(split, position), self.steps)
 
+    def missing(self, split: str, position: Json | None) -> str | None:
+        """What the source says."""
+        return self.source.missing(split, position)
+
 
 class _SteppedReader(SplitReader):
     def __init__(self, reader: SplitReader, steps: Sequence[Operator]) -> None:

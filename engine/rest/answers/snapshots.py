@@ -108,7 +108,7 @@ class PreflightRow:
     state: str | None
     """None is the operator itself: its splits or its staged output."""
     outcome: str
-    """restored, migrates, new, dropped or incompatible."""
+    """restored, migrates, new, dropped, incompatible or missing_input."""
     reason: str
     """Why, without saying of what; empty when there is nothing to say."""
     sentence: str

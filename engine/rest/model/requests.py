@@ -42,6 +42,8 @@ class RunRequest:
     savepoint_path: str | None = None
     allow_non_restored: bool | frozenset[str] = frozenset()
     """State that may be lost: of operators (by uid) or single states (uid/state); True for any."""
+    accept_missing_input: frozenset[str] = frozenset()
+    """Sources (by uid) that may go on without input which is not there any more."""
     claim: ClaimMode = ClaimMode.NO_CLAIM
 
 
@@ -83,3 +85,4 @@ class PreflightRequest:
     program: Program
     savepoint_path: str
     allow_non_restored: bool | frozenset[str] = frozenset()
+    accept_missing_input: frozenset[str] = frozenset()

@@ -70,6 +70,7 @@ async def run(request: Request) -> JSONResponse:
         job_id=body.hex_id("jobId"),
         savepoint_path=body.text("savepointPath") or query.get("savepointPath") or None,
         allow_non_restored=allowed or allowance_of(body),
+        accept_missing_input=frozenset(body.texts("acceptMissingInput")),
         claim=_claim_of(body),
     )
     job_id = await service_of(request).run(wanted)

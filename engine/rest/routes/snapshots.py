@@ -90,6 +90,7 @@ async def preflight(request: Request) -> JSONResponse:
         program=program_of(request, needed(body, "artifact"), body),
         savepoint_path=path,
         allow_non_restored=allowance_of(body),
+        accept_missing_input=frozenset(body.texts("acceptMissingInput")),
     )
     return JSONResponse(render.preflight(path, await service_of(request).preflight(wanted)))
 

@@ -283,6 +283,7 @@ class RunBody(ProgramBody):
     savepointPath: NotRequired[str | None]
     allowNonRestoredState: NotRequired[bool | None]
     allowNonRestoredOperators: NotRequired[list[str] | None]
+    acceptMissingInput: NotRequired[list[str] | None]
     claimMode: NotRequired[str | None]
 
 
@@ -293,6 +294,7 @@ class PreflightBody(ProgramBody):
     savepointPath: str
     allowNonRestoredState: NotRequired[bool | None]
     allowNonRestoredOperators: NotRequired[list[str] | None]
+    acceptMissingInput: NotRequired[list[str] | None]
 
 
 class Bounds(TypedDict):

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoint.coordination.effects import SnapshotRequest
+from engine.checkpoint.restoring.inputs import Gap, SourceInput
+from engine.cluster.jobs.gaps import keep_gaps
 from engine.cluster.store.rows import SnapshotRow
-from engine.elements import SnapshotKind
+from engine.elements import MIN_TIME, SnapshotKind
 from engine.rest.model.requests import ClaimMode
 from engine.runtime import control
 from job_stage import JOB, VERTEX, PlayedPeer, Stage, acknowledge, until
@@ -84,6 +86,18 @@ async def test_a_new_job_manager_goes_back_there_too(stage: Stage) -> None:
     await stage.running()
     stage.restart_job_manager()
     assert positions(await stage.running()) == [10, 11]
+
+
+async def test_a_split_whose_input_was_gone_at_the_start_has_ended_in_every_attempt(
+    stage: Stage,
+) -> None:
+    gap = {"split-1": Gap("lines from 12 on: no file", MIN_TIME)}
+    keep_gaps(stage.home, {"numbers": SourceInput(gap)})
+    workers = await die(stage, await stage.running(), 2)
+    for slot, worker in enumerate(workers):
+        (prepare,) = worker.of(control.Prepare)
+        (part,) = prepare.restores[f"{VERTEX}/{slot}"]["operators"]
+        assert part["splits"][f"split-{slot}"]["finished"] is (slot == 1)
 
 
 async def test_the_snapshot_is_deleted_only_if_it_is_the_jobs_own_and_replaced(
