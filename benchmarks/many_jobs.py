@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.service_parts import plan
+from engine.checkpoint.restoring.inputs import Positions
 from engine.clock import now_ms
 from engine.cluster.forgetting import Rules
 from engine.cluster.jobmanager import FOLDERS, JobManager, Options, listen
@@ -52,7 +53,7 @@ class Churn:
             await jobs.ended.wait()
         await self._manager.retention.clean(now_ms())
 
-    async def _build(self, folder: Path) -> Built:
+    async def _build(self, folder: Path, _positions: Positions) -> Built:
         folder.mkdir()
         (folder / GRAPH).write_bytes(b"")
         (folder / PLAN).write_text(self._plan.to_json())

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from engine.checkpoint.restoring.inputs import Positions
 from engine.cluster.jobmanager import FOLDERS, JobManager, Options, listen
 from engine.cluster.programs.artifacts import Built
 from engine.cluster.programs.build import GRAPH, PLAN
@@ -76,7 +77,7 @@ async def manager(home: Path, jobs: int, parallelism: int) -> None:
     runtime.mkdir()
     wanted = plan(parallelism)
 
-    async def build(folder: Path) -> Built:
+    async def build(folder: Path, _positions: Positions) -> Built:
         folder.mkdir()
         (folder / GRAPH).write_bytes(b"")
         (folder / PLAN).write_text(wanted.to_json())

@@ -31,15 +31,16 @@ from dashboard.answers import checked, started
 from dashboard.replay_forms import PlanForm, ReplayForm
 from dashboard.views.requests import UserRequest
 
+CONSENTS = ("drop", "accept")
 FIELDS = {
     "start": ("sp",),
     "code": ("version", "parallelism", "limit", "until"),
     "sinks": ("sink",),
-    "restore": ("drop",),
+    "restore": CONSENTS,
     "review": (),
 }
 """What each step asks."""
-MOST_DROPPED = 200
+MOST_AGREED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,12 @@ class Address:
 
     def without(self, step: str) -> list[tuple[str, str]]:
         """What the form of a step carries along; consent is given anew after every change."""
-        asked = {*FIELDS[step], "drop"} if step != "review" else set()
+        asked = {*FIELDS[step], *CONSENTS} if step != "review" else set()
         return [pair for pair in self.pairs if pair[0] not in asked]
 
     def savepoint(self, number: int) -> str:
         """The first step with another savepoint."""
-        pairs = [pair for pair in self.pairs if pair[0] not in {"sp", "drop"}]
+        pairs = [pair for pair in self.pairs if pair[0] not in {"sp", *CONSENTS}]
         return "?" + urlencode([*pairs, ("sp", str(number)), ("step", "start")])
 
 
@@ -89,7 +90,7 @@ def _planned(request: UserRequest, job: Job, frame: JobFrame) -> dict[str, Any]:
         return {"choices": choices}
     faults = {name: str(errors[0]) for name, errors in form.errors.items()}
     savepoint = _before(choices, asked, faults) or savepoint
-    plan = _plan(savepoint, version, asked, _dropped(request.GET))
+    plan = _plan(savepoint, version, asked, request.GET)
     try:
         plan.check()
     except Refused as refused:
@@ -125,7 +126,7 @@ def _before(
 
 
 def _plan(
-    savepoint: Savepoint, version: JobVersion, asked: dict[str, Any], drop: list[str]
+    savepoint: Savepoint, version: JobVersion, asked: dict[str, Any], given: QueryDict
 ) -> Plan:
     return Plan(
         savepoint=savepoint,
@@ -134,13 +135,14 @@ def _plan(
         read_limit=asked.get("limit"),
         until=asked.get("until"),
         discards=asked.get("sink") == "none",
-        drop=tuple(drop),
+        drop=tuple(_agreed(given, "drop")),
+        accept=tuple(_agreed(given, "accept")),
     )
 
 
-def _dropped(asked: QueryDict) -> list[str]:
-    """State that may be left behind, as far as names of states go."""
-    return sorted({key[:500].replace("\0", "") for key in asked.getlist("drop")[:MOST_DROPPED]})
+def _agreed(given: QueryDict, name: str) -> list[str]:
+    """What may be lost, as far as names of operators and states go."""
+    return sorted({key[:500].replace("\0", "") for key in given.getlist(name)[:MOST_AGREED]})
 
 
 def _asked_at(step: str) -> tuple[str, ...]:
@@ -170,6 +172,7 @@ def _pairs(job: Job, plan: Plan, clock: str) -> tuple[tuple[str, str], ...]:
         ("sink", "none" if plan.discards else "shadow"),
         *((("clock", clock),) if clock != "event" else ()),
         *(("drop", key) for key in plan.drop),
+        *(("accept", uid) for uid in plan.accept),
     )
 
 
@@ -208,6 +211,7 @@ def _start(request: UserRequest) -> HttpResponse:
         until=asked["until"],
         discards=asked["discards"],
         read_limit=asked["limit"],
-        drop=_dropped(request.POST),
+        drop=_agreed(request.POST, "drop"),
+        accept_missing=_agreed(request.POST, "accept"),
     )
     return started(request, operation, reverse("dashboard:replay", args=[replay.pk]), move=True)

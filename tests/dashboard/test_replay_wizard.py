@@ -148,3 +148,21 @@ def test_the_review_starts_it_as_planned(as_, alice, step, known, engine):
     assert response["Location"] == f"/replays/{replay.pk}/"
     assert (replay.parallelism, replay.read_limit, replay.until) == (3, 5000.0, None)
     assert replay.job.operations.get().params["drop"] == ["late"]
+
+
+def test_input_that_is_gone_needs_consent_of_its_own_before_the_review(
+    as_, alice, step, known, engine
+):
+    engine.gaps = {"flights": "split 'a', event time from 2013-03-01 on"}
+    page = step("review", drop=["flights"])
+    assert at(page)[0] == "restore"
+    assert "The savepoint is older than the input of 1 source." in page
+    assert 'name="accept" value="flights" required>' in page
+    page = step("review", accept=["flights"])
+    assert at(page)[0] == "review"
+    assert "split 'a', event time from 2013-03-01 on" in page
+    assert "--accept-missing-input flights" in page
+    form = page[page.index('id="plan"') :]
+    fields = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+    as_(alice).post("/replays/new/", fields)
+    assert known.replays.get().accepted_gaps == ["flights"]

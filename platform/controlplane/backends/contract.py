@@ -40,6 +40,8 @@ class Start:
     savepoint_path: str = ""
     allow_non_restored: frozenset[str] = frozenset()
     """State that may be lost: of operators (by uid) or single states (uid/state)."""
+    accept_missing_input: frozenset[str] = frozenset()
+    """Sources (by uid) that may go on without input which is not there any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ class RestoreRow:
     state: str | None
     """None is the operator itself: its splits or its staged output."""
     outcome: str
-    """restored, migrates, new, dropped or incompatible."""
+    """restored, migrates, new, dropped, incompatible or missing_input."""
     sentence: str
     """What, why, and what to do."""
     rows: int

@@ -61,6 +61,8 @@ class FakeEngine(FakeSnapshots):
     """When set, no job starts from a savepoint, for this reason."""
     drops: Mapping[str, int] = field(default_factory=dict)
     """Operators (uid to rows) of its savepoints that no job has."""
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    """What sources (by uid) have no more of the input that a restore needs."""
     refuses_artifact: tuple[str, str] = ("", "")
     """Part of a name and a reason: no artifact whose id has that part is started."""
     rescales: bool = True
@@ -269,8 +271,13 @@ class FakeEngine(FakeSnapshots):
             allowed=not refusals,
         )
         lost = [self._dropped(uid, allowed=uid in request.allow_non_restored) for uid in self.drops]
+        lost += [self._gone(uid, uid in request.accept_missing_input) for uid in self.gaps]
         refusals += [one.sentence for one in lost if not one.allowed]
         return Preflight(not refusals, [row, *lost], refusals)
+
+    def _gone(self, uid: str, allowed: bool) -> RestoreRow:
+        sentence = f"operator {uid}: input is not there any more: {self.gaps[uid]}; accept that"
+        return RestoreRow(uid, uid, None, "missing_input", sentence, 0, allowed)
 
     def _dropped(self, uid: str, *, allowed: bool) -> RestoreRow:
         rows = self.drops[uid]

@@ -76,6 +76,7 @@ class RestBackend(RestSnapshots):
                     job_id=request.engine_job_id,
                     savepoint_path=request.savepoint_path or None,
                     allow_non_restored=request.allow_non_restored,
+                    accept_missing_input=request.accept_missing_input,
                 )
             )
 
@@ -179,7 +180,10 @@ class RestBackend(RestSnapshots):
         """Let the engine compare the savepoint with the graph."""
         self._require("preflight", "compare a snapshot with a job")
         asked = PreflightRequest(
-            _program(request), request.savepoint_path, request.allow_non_restored
+            _program(request),
+            request.savepoint_path,
+            request.allow_non_restored,
+            request.accept_missing_input,
         )
         with asking():
             report = self._builds.preflight(asked)

@@ -39,6 +39,13 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         metavar="UID[/STATE]",
         help="state that may be left behind; as often as needed",
     )
+    start.add_argument(
+        "--accept-missing-input",
+        action="append",
+        default=[],
+        metavar="UID",
+        help="source that may go on without input which is not there any more",
+    )
     for name, what in ONE.items():
         acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
     acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")

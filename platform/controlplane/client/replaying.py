@@ -50,6 +50,7 @@ def start(control: Control, options: Options) -> None:
         "dry_run": options.dry_run,
         "rows_per_second": None if options.limit in (None, "none") else float(options.limit),
         "drop": options.drop,
+        "accept_missing_input": options.accept_missing_input,
     }
     found = control.post(f"jobs/{options.job}/replays", body)
     print(f"replay {found['replay']['id']} is {found['replay']['name']}", file=sys.stderr)

@@ -44,12 +44,14 @@ def start_replay(
     discards: bool = False,
     read_limit: float | None = None,
     drop: Collection[str] = (),
+    accept_missing: Collection[str] = (),
 ) -> tuple[Replay, Operation]:
     """Replay `version` from `savepoint` beside the live job. Operator.
 
     `until`: the event time at which it ends; `discards`: whether its sinks write nothing;
     `read_limit`: rows per second from the moment that every task runs; `drop`: state (uid, or
-    uid/state) that may be left behind.
+    uid/state) that may be left behind; `accept_missing`: sources (uid) that may go on without
+    input which is not there any more.
     """
     job = savepoint.job
     require(actor, job, Role.OPERATOR)
@@ -57,17 +59,19 @@ def start_replay(
     subtasks = checked_parallelism(parallelism)
     check_until(savepoint, until)
     _check_limit(read_limit)
-    left_behind = sorted(set(drop))
+    left_behind, accepted = sorted(set(drop)), sorted(set(accept_missing))
     with transaction.atomic():
         if earlier := _earlier(job, actor, idempotency_key):
             return earlier
         if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
-        wishes = {"until": until, "discards": discards, "read_limit": read_limit}
+        wishes: dict[str, Any] = {"until": until, "discards": discards, "read_limit": read_limit}
+        wishes["accepted_gaps"] = accepted
         replay = _create(actor, savepoint, version, left_behind, parallelism=subtasks, **wishes)
         params: dict[str, Any] = {"replay": replay.pk, "version": version.pk}
         params |= {"savepoint": savepoint.pk, "drop": left_behind}
+        params |= {"accept_missing_input": accepted} if accepted else {}
         operation = start_operation("start_replay", job, actor, params, idempotency_key)
     return replay, operation
 

@@ -59,6 +59,12 @@ class Replay(models.Model):
     """Whether its sinks write nothing: a dry run."""
     read_limit = models.FloatField(null=True, blank=True)
     """Rows per second that its sources may read; null: as fast as they can."""
+    accepted_gaps = models.JSONField(default=list, blank=True)
+    """Uids of sources that go on without input which is not there any more: somebody agreed."""
+    positions = models.JSONField(default=dict, blank=True)
+    """Source uid → where it begins instead of at the savepoint: earliest, or an ISO time."""
+    speed_limit = models.FloatField(null=True, blank=True)
+    """How many times as fast as real time its event time may pass; null: no such limit."""
     paused = models.BooleanField(default=False)
     """Whether it reads nothing for now; the limit holds again afterwards."""
     old_run = models.ForeignKey(

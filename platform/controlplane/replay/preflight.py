@@ -18,11 +18,16 @@ from controlplane.snapshots.usable import why_unusable
 
 
 def preflight(
-    savepoint: Savepoint, version: JobVersion, parallelism: int, drop: Collection[str] = ()
+    savepoint: Savepoint,
+    version: JobVersion,
+    parallelism: int,
+    drop: Collection[str] = (),
+    accept_missing: Collection[str] = (),
 ) -> Preflight:
     """What would become of each operator's state; the engine builds the graph for it.
 
-    `drop`: state (uid, or uid/state) that may be left behind.
+    `drop`: state (uid, or uid/state) that may be left behind; `accept_missing`: sources (uid) that
+    may go on without input which is not there any more.
     """
     check_fit(savepoint, version)
     job = savepoint.job
@@ -38,6 +43,7 @@ def preflight(
                 settings=settings.for_engine(job.name),
                 savepoint_path=savepoint.location,
                 allow_non_restored=frozenset(drop),
+                accept_missing_input=frozenset(accept_missing),
             )
         )
     except EngineAway as error:

@@ -21,8 +21,10 @@ from controlplane.snapshots.catalogue import CatalogueRow
 from controlplane.snapshots.models import Savepoint
 
 STEPS = ("start", "code", "sinks", "restore", "review")
-ORDER = ("incompatible", "dropped", "migrates", "new", "restored")
+ORDER = ("incompatible", "missing_input", "dropped", "migrates", "new", "restored")
 """Problems first."""
+CONSENTS = {"dropped": "drop", "missing_input": "accept"}
+"""What can be agreed to, and how the address says that it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Plan:
     discards: bool
     drop: tuple[str, ...]
     """State that may be left behind: uid, or uid/state."""
+    accept: tuple[str, ...] = ()
+    """Sources that may go on without input which is not there any more, by uid."""
 
     def check(self) -> None:
         """Refuse an end that lies before the beginning."""
@@ -55,7 +59,8 @@ class Plan:
         if self.until is not None:
             words += ["--until", f"{self.until:%Y-%m-%dT%H:%M:%SZ}"]
         words += ["--dry-run"] if self.discards else []
-        return " ".join([*words, *(f"--drop {key}" for key in self.drop)])
+        words += [f"--drop {key}" for key in self.drop]
+        return " ".join([*words, *(f"--accept-missing-input {uid}" for uid in self.accept)])
 
     def again_ms(self, live_ms: int | None) -> int | None:
         """Event time from the savepoint to where the live job is."""
@@ -77,9 +82,9 @@ class RestoreLine:
         return f"{self.row.uid}/{self.row.state}" if self.row.state else self.row.uid
 
     @property
-    def is_dropped(self) -> bool:
-        """Whether it is lost."""
-        return self.row.outcome == "dropped"
+    def consent(self) -> str:
+        """The name of the choice that agrees to it: drop or accept; empty when none is needed."""
+        return CONSENTS.get(self.row.outcome, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +98,22 @@ class Restore:
     @property
     def waiting(self) -> list[RestoreLine]:
         """What somebody has to agree to first."""
-        return [line for line in self.lines if line.is_dropped and not line.row.allowed]
+        return [line for line in self.lines if line.consent and not line.row.allowed]
+
+    @property
+    def lost(self) -> list[RestoreLine]:
+        """State that somebody has to agree to leave behind."""
+        return [line for line in self.waiting if line.consent == "drop"]
+
+    @property
+    def gone(self) -> list[RestoreLine]:
+        """Sources that somebody has to agree to go on without input."""
+        return [line for line in self.waiting if line.consent == "accept"]
 
     @property
     def asks(self) -> list[RestoreLine]:
         """What is lost, with or without consent."""
-        return [line for line in self.lines if line.is_dropped]
+        return [line for line in self.lines if line.consent]
 
     @property
     def ok(self) -> bool:
@@ -115,19 +130,21 @@ class Restore:
 def restore_of(plan: Plan) -> Restore:
     """Ask the engine, which builds the graph for it; nothing is started."""
     try:
-        found = preflight(plan.savepoint, plan.version, plan.parallelism, plan.drop)
+        found = preflight(plan.savepoint, plan.version, plan.parallelism, plan.drop, plan.accept)
     except Refused as refused:
         return Restore((), (refused.message,))
     rows = sorted(found.rows, key=lambda row: ORDER.index(row.outcome))
-    lines = tuple(RestoreLine(row, _key_in(row, plan.drop)) for row in rows)
-    wrong = [row.sentence for row in rows if not row.allowed and row.outcome != "dropped"]
+    lines = tuple(RestoreLine(row, _agreed(row, plan)) for row in rows)
+    wrong = [row.sentence for row in rows if not row.allowed and row.outcome not in CONSENTS]
     if not found.ok and all(row.allowed for row in rows):
         wrong = list(found.refusals)
     return Restore(lines, tuple(wrong))
 
 
-def _key_in(row: RestoreRow, drop: Collection[str]) -> bool:
-    return row.uid in drop or f"{row.uid}/{row.state}" in drop
+def _agreed(row: RestoreRow, plan: Plan) -> bool:
+    if row.outcome == "missing_input":
+        return row.uid in plan.accept
+    return row.uid in plan.drop or f"{row.uid}/{row.state}" in plan.drop
 
 
 def savepoint_before(

@@ -71,6 +71,7 @@ def start(
         discards=body.dry_run,
         read_limit=body.rows_per_second,
         drop=body.drop,
+        accept_missing=body.accept_missing_input,
         idempotency_key=key_of(user, idempotency_key),
     )
     return Status(202, {"replay": replay, "operation": operation})

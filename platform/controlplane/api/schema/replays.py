@@ -84,6 +84,9 @@ class ReplayIn(Schema):
     dry_run: bool = Field(False, description="its sinks write nothing")
     rows_per_second: float | None = Field(None, gt=0, description="that it reads; null: no limit")
     drop: list[str] = Field([], description="state that may be left behind: uid or uid/state")
+    accept_missing_input: list[str] = Field(
+        [], description="sources that may go on without input which is not there any more: uid"
+    )
 
 
 class ReplayStarted(Schema):

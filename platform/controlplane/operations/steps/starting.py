@@ -68,6 +68,7 @@ def request_of(run: Run, artifact_id: str) -> Start:
         settings=settings.for_engine(run_name(run)) | _sinks(run) | _retention(run),
         savepoint_path=run.restored_path,
         allow_non_restored=frozenset(run.dropped),
+        accept_missing_input=_accepted_gaps(run),
     )
 
 
@@ -88,6 +89,12 @@ def _sinks(run: Run) -> dict[str, str]:
     if replay.until is not None:
         sinks[SETTING_UNTIL] = replay.until.isoformat()
     return sinks
+
+
+def _accepted_gaps(run: Run) -> frozenset[str]:
+    if run.purpose != Run.Purpose.REPLAY:
+        return frozenset()
+    return frozenset(Replay.objects.get(run=run).accepted_gaps)
 
 
 def _retention(run: Run) -> dict[str, str]:
