@@ -1,4 +1,4 @@
-"""Which runs and versions were healthy.
+"""Which run a job has, and which runs and versions were healthy.
 
 A run is healthy when it came up and completed a checkpoint after which the engine did not restart
 it, and it has not failed. A version is healthy when a live run of it is or was.
@@ -13,8 +13,14 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
-from controlplane.jobs.models import Job, JobVersion, Run, RunState
+from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run, RunState
 from controlplane.snapshots.models import Checkpoint
+
+
+def live_run(job: Job) -> Run | None:
+    """The run that the job has just now, if any."""
+    alive = job.runs.filter(purpose=Run.Purpose.LIVE).exclude(state__in=TERMINAL)
+    return alive.select_related("job__cluster", "version").first()
 
 
 def healthy_runs(job: Job) -> QuerySet[Run]:

@@ -13,8 +13,8 @@ from controlplane.access.lookup import require
 from controlplane.access.models import Role
 from controlplane.audit.record import record
 from controlplane.jobs import lifecycle
+from controlplane.jobs.health import live_run
 from controlplane.jobs.models import Job, Upkeep
-from controlplane.operations.kinds.checks import live_run
 
 
 @transaction.atomic

@@ -15,9 +15,9 @@ from django.contrib.auth.models import User
 from controlplane.access.errors import Refused, invalid, not_found
 from controlplane.access.lookup import require
 from controlplane.access.models import Role
-from controlplane.jobs.health import last_healthy_version
+from controlplane.jobs.health import last_healthy_version, live_run
 from controlplane.jobs.models import Job, JobVersion, Run, RunState
-from controlplane.operations.kinds.checks import live_run, require_live_run
+from controlplane.operations.kinds.checks import require_live_run
 from controlplane.operations.kinds.upgrade import LAST_STATE, MODES, SAVEPOINT
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation

@@ -19,11 +19,11 @@ from typing import Any
 from django.db import transaction
 
 from controlplane.access.errors import Refused
+from controlplane.jobs.health import live_run
 from controlplane.jobs.models import Run, RunState
 from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
-from controlplane.operations.kinds.checks import live_run
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
 from controlplane.snapshots.models import Checkpoint, Savepoint, SavepointSchedule

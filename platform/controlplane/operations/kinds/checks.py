@@ -6,17 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from controlplane.access.errors import Refused, conflict, not_found
-from controlplane.jobs.models import TERMINAL, Job, JobVersion, Run
+from controlplane.jobs.health import live_run
+from controlplane.jobs.models import Job, JobVersion, Run
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.steps.rows import STATELESS
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.usable import why_unusable
-
-
-def live_run(job: Job) -> Run | None:
-    """The run that the job has just now, if any."""
-    alive = job.runs.filter(purpose=Run.Purpose.LIVE).exclude(state__in=TERMINAL)
-    return alive.select_related("job__cluster", "version").first()
 
 
 def require_live_run(job: Job, to: str) -> Run:
