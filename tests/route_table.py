@@ -249,6 +249,7 @@ ROUTES: dict[str, Rule] = {
     "POST /api/v1/replays/<replay_id>/differences/<difference_id>/accept": operator(),
     "POST /api/v1/replays/<replay_id>/limit": operator(rows_per_second="100"),
     "POST /api/v1/replays/<replay_id>/pause": operator(paused="true"),
+    "GET /api/v1/replays/<replay_id>/readiness": viewer(),
     "POST /api/v1/replays/<replay_id>/promote": operator(),
     "POST /api/v1/replays/<replay_id>/rollback": operator(),
     "POST /api/v1/jobs/<name>/move": operator(cluster="{cluster}"),

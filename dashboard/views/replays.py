@@ -12,8 +12,9 @@ from controlplane.access.lookup import job_for, replay_for
 from controlplane.jobs.queries import job_frame
 from controlplane.metrics.queries import output_choices
 from controlplane.replay import actions
-from controlplane.replay.compared import comparison_of, gates
+from controlplane.replay.compared import comparison_of
 from controlplane.replay.queries import replay_lines, replay_page
+from controlplane.replay.readiness import promotion, rollback
 from dashboard.answers import checked, started
 from dashboard.forms import AbandonForm
 from dashboard.views.job_pages import job_page
@@ -56,7 +57,8 @@ def one(request: UserRequest, replay_id: int) -> HttpResponse:
             "section": "replays",
             "page": replay_page(replay),
             "comparison": comparison,
-            "gates": gates(replay, comparison),
+            "promotion": promotion(replay, comparison),
+            "rollback": rollback(replay),
             "replay": replay,
             "frame": job_frame(replay.job, request.user),
             "choices": output_choices(replay.job),

@@ -12,6 +12,7 @@ ONE = {
     "throttle": "let it read at most so many rows a second",
     "compare": "what differs between old and new output",
     "accept": "say that the new version intends some differences",
+    "check": "whether it can be promoted, or rolled back, and what hinders that",
     "promote": "let its version take the place of the live one",
     "rollback": "let the version before take its place again",
     "abandon": "end it",

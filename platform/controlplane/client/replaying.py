@@ -1,7 +1,7 @@
 """headwater --control URL replay …: a replay planned, started, watched, compared and promoted.
 
 plan | start JOB SAVEPOINT VERSION      watch | pause | resume | throttle | compare REPLAY
-accept REPLAY DIFFERENCE                promote | rollback | abandon REPLAY
+accept REPLAY DIFFERENCE                check | promote | rollback | abandon REPLAY
 """
 
 from __future__ import annotations
@@ -149,6 +149,22 @@ def accept(control: Control, options: Options) -> None:
     print(f"accepted; {left} kinds of differences are left")
 
 
+def check(control: Control, options: Options) -> None:
+    """Tell whether it can be promoted, condition by condition; once it is, rolled back."""
+    found = control.get(f"replays/{options.replay}/readiness")
+    if options.json:
+        print_json(found)
+        return
+    is_promoted = found["rollback"]["conditions"][0]["state"] == "met"
+    answer = found["rollback" if is_promoted else "promotion"]
+    rows = [
+        [one["title"], one["state"], "; ".join(filter(None, (one["text"], one["todo"])))]
+        for one in answer["conditions"]
+    ]
+    print(table(("condition", "state", "how it stands"), rows))
+    print(answer["why_not"] or f"it can be {'rolled back' if is_promoted else 'promoted'}")
+
+
 def promote(control: Control, options: Options) -> None:
     """Let its version take the place of the live one."""
     follow(control, options, control.post(f"replays/{options.replay}/promote"))
@@ -175,6 +191,7 @@ ACTS: dict[str, Callable[[Control, Options], None]] = {
         throttle,
         compare,
         accept,
+        check,
         promote,
         rollback,
         abandon,

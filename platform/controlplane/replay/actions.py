@@ -125,12 +125,6 @@ def _ask_for_limit(replay: Replay) -> None:
 def promote_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:
     """Let its version take the place of the live one, with what it has corrected. Operator."""
     require(actor, replay.job, Role.OPERATOR)
-    if open_ones := Difference.objects.filter(output__replay=replay, accepted_at=None).count():
-        msg = (
-            f"{replay} cannot be promoted: {open_ones} kinds of differences are not accepted; "
-            "accept those that the new version intends"
-        )
-        raise Refused(409, "differences", msg)
     params = {"replay": replay.pk, "version": replay.version_id}
     return start_operation("promote_replay", replay.job, actor, params, idempotency_key)
 

@@ -104,46 +104,6 @@ class Comparison:
         return tuple(each.output for each in self.outputs if each.output.why_not)
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One condition of promoting."""
-
-    title: str
-    text: str
-    state: str
-    """met, open or warn."""
-
-
-def gates(replay: Replay, comparison: Comparison) -> tuple[Gate, ...]:
-    """What has to hold before a replay is promoted, and how it stands."""
-    caught, left = replay.caught_up_at is not None, comparison.left_alone
-    names = ", ".join(output.name for output in left)
-    return (
-        Gate("State restored", f"from savepoint {replay.savepoint_id}", _met(replay.started_at)),
-        Gate("Caught up", "beside the live job" if caught else "not yet", _met(caught)),
-        _reviewed(comparison),
-        Gate(
-            "Outputs can be exchanged",
-            f"not {names}: the old rows stay there" if left else "all of them",
-            "warn" if left else "met",
-        ),
-        Gate("Roll back", "the old version stops with a savepoint first", "met"),
-    )
-
-
-def _reviewed(comparison: Comparison) -> Gate:
-    kinds, waiting = comparison.kinds, comparison.open_differences
-    if not comparison.has_begun:
-        return Gate("Differences reviewed", "nothing has been compared yet", "warn")
-    if not kinds:
-        return Gate("Differences reviewed", "there are none", "met")
-    return Gate("Differences reviewed", f"{kinds - waiting} of {kinds} accepted", _met(not waiting))
-
-
-def _met(condition: object) -> str:
-    return "met" if condition else "open"
-
-
 def comparison_of(replay: Replay) -> Comparison:
     """What has been compared by now; two queries."""
     found = replay.outputs.prefetch_related("differences__accepted_by")

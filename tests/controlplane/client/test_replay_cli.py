@@ -73,12 +73,14 @@ def test_compared_accepted_promoted_and_rolled_back(headwater, replay):
     one = str(replay.pk)
     out = headwater("replay", "compare", one)[1]
     assert "carrier AA: 1 → 2" in out
+    assert "accept those that the new version intends" in headwater("replay", "check", one)[1]
     code, _, err = headwater("replay", "promote", one)
-    assert (code, "1 kinds of differences are not accepted" in err) == (1, True)
+    assert (code, "1 kind of differences is not accepted" in err) == (1, True)
     difference = str(Difference.objects.get().pk)
     assert headwater("replay", "accept", one, difference)[1].startswith("accepted; 0 kinds")
     code, out, err = headwater("replay", "promote", one)
     assert (code, "flights runs version 2" in out) == (0, True), err
+    assert headwater("replay", "check", one)[1].endswith("it can be rolled back\n")
     code, out, err = headwater("replay", "rollback", one)
     assert (code, "flights runs version 1 again" in out) == (0, True), err
 

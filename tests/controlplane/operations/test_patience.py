@@ -28,3 +28,13 @@ def test_every_step_has_longer_than_one_try_of_it():
         if step.builds and step.timeout_s <= BUILD_S
     ]
     assert short == []
+
+
+def test_no_step_has_more_time_than_all_of_its_operation():
+    long = [
+        (kind.name, step.name)
+        for kind in kinds()
+        for step in kind.steps
+        if step.timeout_s > kind.timeout_s
+    ]
+    assert long == []

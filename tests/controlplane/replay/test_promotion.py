@@ -131,7 +131,7 @@ def test_differences_have_to_be_accepted_first(replay, alice, bob, mallory):
     difference = Difference.objects.create(
         output=output, verdict="changed", fields=["n"], rows=3, first_seen=replay.created_at
     )
-    with pytest.raises(Refused, match="1 kinds of differences are not accepted"):
+    with pytest.raises(Refused, match="1 kind of differences is not accepted"):
         promote_replay(replay, alice)
     with pytest.raises(Refused):
         accept_difference(difference, mallory)

@@ -26,6 +26,7 @@ from controlplane.api.schema.replays import (
     OutputOut,
     PauseIn,
     PlanOut,
+    ReadinessOut,
     ReplayIn,
     ReplayOut,
     ReplayStarted,
@@ -36,6 +37,7 @@ from controlplane.replay import actions
 from controlplane.replay.compared import comparison_of
 from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
+from controlplane.replay.readiness import Answer, promotion, rollback
 
 router = Router(tags=["replays"])
 
@@ -134,6 +136,13 @@ def pause(request: ApiRequest, replay_id: int, body: PauseIn) -> Replay:
     replay = replay_for(request.auth, replay_id)
     actions.pause_replay(replay, request.auth, paused=body.paused)
     return replay
+
+
+@router.get("replays/{replay_id}/readiness", response=ReadinessOut, summary="Can it be promoted")
+def ready(request: ApiRequest, replay_id: int) -> dict[str, Answer]:
+    """Whether it can be promoted, and rolled back: every condition, and what would meet it."""
+    replay = replay_for(request.auth, replay_id)
+    return {"promotion": promotion(replay), "rollback": rollback(replay)}
 
 
 @router.post("replays/{replay_id}/promote", response={202: OperationOut}, summary="Promote")

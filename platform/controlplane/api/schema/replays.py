@@ -127,6 +127,30 @@ class PlanOut(Schema):
     rows: list[RestoreRowOut]
 
 
+class ConditionOut(Schema):
+    """One thing that has to hold, or to be known."""
+
+    title: str
+    state: str = Field(description="met, open, or warn: hinders nothing")
+    text: str
+    todo: str = Field(description="what would meet it; empty: met, or nothing will")
+
+
+class AnswerOut(Schema):
+    """Whether something can be done."""
+
+    ok: bool
+    why_not: str = Field(description="one sentence; empty when it can be done")
+    conditions: list[ConditionOut]
+
+
+class ReadinessOut(Schema):
+    """Whether a replay can be promoted, and rolled back."""
+
+    promotion: AnswerOut
+    rollback: AnswerOut
+
+
 class DifferenceOut(Schema):
     """Rows that differ in the same way."""
 

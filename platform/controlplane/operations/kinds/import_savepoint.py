@@ -15,7 +15,7 @@ from typing import Any
 from controlplane.access.errors import conflict
 from controlplane.jobs.models import Job
 from controlplane.operations.contract import Context, Done, Kind, Outcome, Step, StepFailed
-from controlplane.operations.kinds.verify import ASK, LOOK_TEXT, VERIFY_TIMEOUT_S, look
+from controlplane.operations.kinds.verify import ASK, LOOK_TEXT, VERIFY_TIMEOUT_S, VERIFYING_S, look
 from controlplane.operations.steps.rows import conclude
 from controlplane.operations.steps.snapshotting import summary_from, summary_json
 from controlplane.snapshots import lifecycle as savepoints
@@ -63,6 +63,7 @@ class ImportSavepoint(Kind):
     """Import a savepoint."""
 
     name = "import"
+    timeout_s = VERIFYING_S
     steps = (
         Step("manifest", "reads the manifest", read_manifest),
         ASK,

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from controlplane.access.errors import Refused, conflict
 from controlplane.jobs import lifecycle as runs
 from controlplane.jobs.models import Job, Run, RunState
 from controlplane.moments import epoch_ms
@@ -29,7 +28,6 @@ from controlplane.operations.contract import (
     StepFailed,
     Wait,
 )
-from controlplane.operations.kinds import checks
 from controlplane.operations.kinds.savepoint import READY, TAKE, begin_savepoint
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending, handover, snapshotting, starting
@@ -41,7 +39,7 @@ from controlplane.operations.steps.rows import (
     savepoint_of,
 )
 from controlplane.replay import lifecycle as replays
-from controlplane.replay.models import Replay
+from controlplane.replay.readiness import promotion, rollback
 from controlplane.snapshots.models import Savepoint
 
 BEFORE_ANYTHING = ("upload", "ready", "trigger")
@@ -213,19 +211,8 @@ class PromoteReplay(Kind):
     settled = frozenset(step.name for step in steps if step.name not in BEFORE_ANYTHING)
 
     def check(self, job: Job, params: Mapping[str, Any]) -> None:
-        """Only a replay that has caught up, beside a live run of another version."""
-        replay = job.replays.get(pk=params["replay"])
-        checks.require_live_run(job, "take the place of")
-        if replay.until is not None or replay.discards:
-            kind = "ends by itself" if replay.until is not None else "writes nothing"
-            msg = f"{replay} cannot be promoted: it {kind}; start another replay"
-            raise conflict(msg)
-        if replay.status != Replay.Status.CAUGHT_UP:
-            msg = (
-                f"{replay} cannot be promoted: it is {replay.get_status_display().lower()}; "
-                "wait until it has caught up"
-            )
-            raise conflict(msg)
+        """Only a replay that meets every condition."""
+        promotion(job.replays.get(pk=params["replay"])).require()
 
     def begin(self, operation: Operation, now: datetime) -> None:
         """Put the old version's savepoint into the catalogue."""
@@ -278,18 +265,7 @@ class RollBackReplay(Kind):
 
     def check(self, job: Job, params: Mapping[str, Any]) -> None:
         """Only while the run that was promoted is still the live one."""
-        replay = job.replays.get(pk=params["replay"])
-        run = checks.require_live_run(job, "roll back")
-        if replay.status != Replay.Status.PROMOTED:
-            msg = f"{replay} cannot be rolled back: it is {replay.get_status_display().lower()}"
-            raise conflict(msg)
-        if run.pk != replay.new_run_id:
-            msg = (
-                f"{replay} cannot be rolled back: {job.name} was started again since it was "
-                "promoted; start the old version from a savepoint instead"
-            )
-            raise Refused(409, "changed", msg)
-        checks.require_usable(job, replay.old_savepoint_id)
+        rollback(job.replays.get(pk=params["replay"])).require()
 
     def begin(self, operation: Operation, now: datetime) -> None:
         """It is about the promoted run, and the one before it."""

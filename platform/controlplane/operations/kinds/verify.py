@@ -25,6 +25,8 @@ Verdict = Savepoint.Verdict
 
 VERIFY_TIMEOUT_S = 4_000.0
 """The engine gives up after an hour by itself, and says so."""
+VERIFYING_S = VERIFY_TIMEOUT_S + 200.0
+"""Of all steps together: not less than the longest of them."""
 
 
 def read_manifest(context: Context) -> Outcome:
@@ -89,6 +91,7 @@ class Verify(Kind):
     """Verify one savepoint."""
 
     name = "verify"
+    timeout_s = VERIFYING_S
     steps = (
         MANIFEST,
         ASK,
