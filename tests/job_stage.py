@@ -31,6 +31,7 @@ from engine.operators.sources.source import SplitState
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.operations import TriggerStatus
 from engine.runtime import control
+from engine.testing.cluster import PATIENCE_S
 
 JOB, VERTEX = "ab" * 16, "cd" * 16
 PLAN = Plan(
@@ -208,7 +209,7 @@ class Stage:
 
 async def until(so: Callable[[], bool]) -> None:
     """Let the event loop work until something is so."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not so():
             await asyncio.sleep(0.001)
 

@@ -18,13 +18,11 @@ from polars.testing import assert_frame_equal
 from engine.rest.client import EngineClient, EngineUnreachable
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest, SavepointRequest, StopRequest
+from engine.testing.cluster import PATIENCE_S
 from examples.truth import EXAMPLES, Cut, read_output
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86_400
-
-PATIENCE_S = 60
-"""Far more than anything here takes, so that only a job that hangs runs into it."""
 
 
 class FlightsJob:

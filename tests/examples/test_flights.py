@@ -90,10 +90,10 @@ def test_resumes_elsewhere_at_another_parallelism(start: Start, tmp_path: Path) 
         job.assert_output(truth(v1))
 
 
-def test_version_2_from_a_savepoint_in_march(
+def test_version_2_from_a_savepoint_taken_on_the_way(
     cluster: LocalCluster, start: Start, tmp_path: Path
 ) -> None:
-    live = start(cluster.url, tmp_path / "daily", parallelism=2, days_per_second=10)
+    live = start(cluster.url, tmp_path / "daily", parallelism=2, days_per_second=10, bounded=False)
     live.wait_for_event_time(datetime(2013, 3, 1, tzinfo=UTC))
     savepoint = live.savepoint(tmp_path / "savepoints")
     replay = start(
@@ -106,7 +106,7 @@ def test_version_2_from_a_savepoint_in_march(
     )
     replay.wait_until_finished()
     cut = cut_of(savepoint)
-    assert (cut.watermark.year, cut.watermark.month) == (2013, 3)
+    assert cut.watermark >= datetime(2013, 3, 1, tzinfo=UTC)  # how much later, the machine decides
     replay.assert_output(truth_from(v1, v2, cut))
     live.cancel()
     written = read_output(live.output)

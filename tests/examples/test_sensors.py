@@ -11,14 +11,13 @@ import pytest
 
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest
-from engine.testing.cluster import LocalCluster
+from engine.testing.cluster import PATIENCE_S, LocalCluster
 from examples.truth import EXAMPLES
 from fixtures.point_server import PointServer
 
 pytestmark = pytest.mark.integration
 
 RATE = 20
-PATIENCE_S = 30
 
 Points = dict[int, dict[str, float]]
 

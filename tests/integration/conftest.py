@@ -58,13 +58,13 @@ class Bench:
             status = self.status(job)
             return status if status in wanted else None
 
-        return wait_until(look, f"the job is {' or '.join(wanted)}", 60)
+        return wait_until(look, f"the job is {' or '.join(wanted)}")
 
     def kill_worker(self, job: str) -> None:
         """Kill -9 a worker, and wait until the job has failed for it."""
         before = len(self.client.job_failures(job))
         self.cluster.kill_worker()
-        wait_until(lambda: len(self.client.job_failures(job)) > before, "the job has noticed", 60)
+        wait_until(lambda: len(self.client.job_failures(job)) > before, "the job has noticed")
 
     def await_end(self, job: str) -> JobStatus:
         """Wait until a job has ended."""
@@ -78,7 +78,7 @@ class Bench:
             done = self.client.checkpoints(job).counts.completed - before
             return done >= count or self.client.job_status(job).terminal
 
-        wait_until(complete, f"{count} more checkpoints are complete", 60)
+        wait_until(complete, f"{count} more checkpoints are complete")
 
     def await_savepoint(self, job: str, trigger: str) -> str:
         """Wait for a savepoint or stop; return its folder."""

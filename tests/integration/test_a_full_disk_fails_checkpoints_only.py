@@ -68,8 +68,8 @@ def test_checkpoints_fail_while_the_disk_is_full_and_the_next_one_succeeds(
     fill(folder, range(first, first + FULL), files, workers)
     fill(folder, range(first + FULL, first + 2 * FULL), ["_metadata"], [manager])
 
-    wait_until(lambda: len(failed_from(bench, job, first)) == 2 * FULL, "all of them failed", 60)
-    wait_until(lambda: newest(bench, job).id >= first + 2 * FULL, "the next one succeeded", 60)
+    wait_until(lambda: len(failed_from(bench, job, first)) == 2 * FULL, "all of them failed")
+    wait_until(lambda: newest(bench, job).id >= first + 2 * FULL, "the next one succeeded")
     for entry in failed_from(bench, job, first):
         reason = "a subtask could not write its part" if entry.id < first + FULL else "recorded"
         assert reason in str(entry.failure)

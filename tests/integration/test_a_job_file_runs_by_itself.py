@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from engine.checkpoint.restoring.restore import load_manifest
-from engine.testing.cluster import WORKER, wait_until
+from engine.testing.cluster import PATIENCE_S, WORKER, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -113,7 +113,7 @@ class Started:
     itself: psutil.Process
 
     def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, out.decode(), (err or b"").decode()
 
     def processes(self) -> list[psutil.Process]:
@@ -249,7 +249,7 @@ def test_a_savepoint_of_an_embedded_job_starts_another(place: Place) -> None:
     rows = 50 + max(split.position["row"] for split in sensors.splits.values())
     run = [*cli, "run", "--embedded", "-s", str(savepoint), str(place.job), "--", f"--rows={rows}"]
     again = subprocess.run(
-        run, cwd=place.work, env=environment, check=True, capture_output=True, timeout=60
+        run, cwd=place.work, env=environment, check=True, capture_output=True, timeout=PATIENCE_S
     )
     assert b"job doubled finished in " in again.stderr
     assert place.counted() == 3 * rows

@@ -32,7 +32,6 @@ def await_rescale(bench: Bench, job: str, trigger: str) -> str | None:
     wait_until(
         lambda: bench.status(job) is not None and bench.client.rescale_status(job, trigger).done,
         "the rescale is over",
-        60,
     )
     return bench.client.rescale_status(job, trigger).failure
 

@@ -17,7 +17,7 @@ from engine.errors import ArtifactError
 from engine.rest.client import EngineClient, Refused
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest
-from engine.testing.cluster import LocalCluster, wait_until
+from engine.testing.cluster import PATIENCE_S, LocalCluster, wait_until
 from fixtures import programs
 
 pytestmark = pytest.mark.integration
@@ -114,7 +114,7 @@ def test_an_embedded_job_begins_where_a_submitted_one_does(tmp_path: Path, form:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

@@ -18,7 +18,7 @@ from engine.rest.model.requests import (
     SavepointRequest,
     StopRequest,
 )
-from engine.testing.cluster import LocalCluster, wait_until
+from engine.testing.cluster import PATIENCE_S, LocalCluster, wait_until
 from integration.conftest import JOB_FILE, Bench
 
 pytestmark = pytest.mark.integration
@@ -181,7 +181,7 @@ def test_a_home_belongs_to_one_job_manager(cluster: LocalCluster) -> None:
 
 def job_manager(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "engine.cluster.jobmanager", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def test_a_claimed_snapshot_is_deleted_once_it_is_replaced(bench: Bench) -> None:

@@ -33,14 +33,13 @@ from controlplane.replay.comparison.looking import AT_LEAST, count, look_at_all
 from controlplane.replay.models import Difference, Replay, ReplayOutput
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
-from engine.testing.cluster import LocalCluster
+from engine.testing.cluster import PATIENCE_S, LocalCluster
 from examples.flights_job import cut_of
 from examples.truth import EXAMPLES, KEYS, read_output, truth, truth_from, v1, v2
 
 pytestmark = pytest.mark.integration
 
 DAYS_PER_SECOND = 10
-ANSWER_S = 120
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def flights(team, alice, tmp_path, output, settings):
 
 def succeed(operation: Operation) -> Operation:
     """Bring it to its end by the real clock."""
-    until = time.monotonic() + ANSWER_S
+    until = time.monotonic() + PATIENCE_S
     while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
         assert time.monotonic() < until, operation
         time.sleep(again_s)
@@ -80,7 +79,7 @@ def succeed(operation: Operation) -> Operation:
 
 
 def wait(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + ANSWER_S
+    until = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < until, what
         time.sleep(0.25)

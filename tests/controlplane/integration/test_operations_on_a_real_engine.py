@@ -28,7 +28,7 @@ from controlplane.snapshots.housekeeping import keep_house
 from controlplane.snapshots.inspection import compare, read_rows
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.strays import scan
-from engine.testing.cluster import LocalCluster
+from engine.testing.cluster import PATIENCE_S, LocalCluster
 
 pytestmark = pytest.mark.integration
 
@@ -59,7 +59,7 @@ def flights(cluster, team, alice, tmp_path, settings):
 
 def finish(operation: Operation) -> Operation:
     """Bring it to its end by the real clock."""
-    until = time.monotonic() + 90
+    until = time.monotonic() + PATIENCE_S
     while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
         assert time.monotonic() < until, operation
         time.sleep(again_s)
@@ -143,7 +143,7 @@ def test_savepoints_are_verified_imported_looked_into_and_deleted(flights, alice
     operator = next(one for one in first.contents["operators"] if one["states"])
     rows = read_rows(first, alice, operator["uid"], operator["states"][0]["name"], {})
     assert rows.columns
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_S
     while not (found := compare(first, third, alice)).finished:
         assert time.monotonic() < until
         time.sleep(0.2)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from controlplane.supervisor.redis_server import redis_argv, redis_binary
+from engine.testing.cluster import PATIENCE_S
 from engine.testing.fake_service import FakeService
 from loopback_engine import served
 
@@ -21,7 +22,6 @@ pytestmark = [
 ]
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-PATIENCE_S = 120.0
 BEGIN = """
 import sys
 import django
@@ -110,7 +110,7 @@ class Platform:
         return self.rows(f"SELECT state, error FROM operations_operation WHERE kind='{kind}'")[-1]
 
     def rows(self, query):
-        with sqlite3.connect(self.database, timeout=20) as connection:
+        with sqlite3.connect(self.database, timeout=PATIENCE_S) as connection:
             return connection.execute(query).fetchall()
 
 

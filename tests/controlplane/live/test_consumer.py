@@ -19,6 +19,7 @@ from controlplane.live import topics
 from controlplane.live.consumer import NOT_UNDERSTOOD, SIGNED_OUT, LiveConsumer
 from controlplane.live.latest import latest_store
 from controlplane.live.publish import apublish
+from engine.testing.cluster import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,10 +58,10 @@ async def tab(name, application=None):
     scope = {"type": "websocket", "path": "/ws/", "headers": [], "user": user}
     communicator = ApplicationCommunicator(application or FastConsumer.as_asgi(), scope)
     await communicator.send_input({"type": "websocket.connect"})
-    assert (await communicator.receive_output(timeout=3))["type"] == "websocket.accept"
+    assert (await communicator.receive_output(timeout=PATIENCE_S))["type"] == "websocket.accept"
     yield communicator
     await communicator.send_input({"type": "websocket.disconnect", "code": 1000})
-    await communicator.wait(timeout=3)
+    await communicator.wait(timeout=PATIENCE_S)
 
 
 async def say(communicator, text):
@@ -68,7 +69,9 @@ async def say(communicator, text):
 
 
 async def close_code(communicator):
-    while (output := await communicator.receive_output(timeout=3))["type"] != "websocket.close":
+    while (output := await communicator.receive_output(timeout=PATIENCE_S))[
+        "type"
+    ] != "websocket.close":
         pass
     return output["code"]
 
@@ -76,7 +79,7 @@ async def close_code(communicator):
 async def hear(communicator, kind=None):
     """The next message that is no heartbeat, which must be of that kind."""
     while True:
-        message = json.loads((await communicator.receive_output(timeout=3))["text"])
+        message = json.loads((await communicator.receive_output(timeout=PATIENCE_S))["text"])
         if message["k"] not in ("hb", "hello") or message["k"] == kind:
             assert kind is None or message["k"] == kind
             return message
@@ -170,7 +173,7 @@ async def test_after_unsub_nothing_comes_any_more(jobs):
         await hear(alice, "hb")
         await apublish(name, {"in": 1.0})
         await hear(alice, "hb")
-        assert json.loads((await alice.receive_output(timeout=3))["text"])["k"] == "hb"
+        assert json.loads((await alice.receive_output(timeout=PATIENCE_S))["text"])["k"] == "hb"
 
 
 async def test_a_slow_browser_gets_the_newest_values_in_few_messages(jobs):
@@ -246,4 +249,4 @@ async def test_a_socket_at_another_address_is_denied(db):
     }
     communicator = ApplicationCommunicator(site, scope)
     await communicator.send_input({"type": "websocket.connect"})
-    assert (await communicator.receive_output(timeout=3))["type"] == "websocket.close"
+    assert (await communicator.receive_output(timeout=PATIENCE_S))["type"] == "websocket.close"

@@ -15,6 +15,7 @@ from controlplane.supervisor.control_server import LineServer
 from controlplane.supervisor.ports import HOST, choose
 from controlplane.supervisor.redis_server import redis_binary
 from controlplane.supervisor.testing import running_redis
+from engine.testing.cluster import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ async def connect(port):
 
 async def send(url, port, line):
     """Send until somebody listens: the server says so once a second."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not (heard := await sync_to_async(send_line)(url, port, line)):
             await asyncio.sleep(0.05)
         return heard

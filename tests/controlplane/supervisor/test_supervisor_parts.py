@@ -16,6 +16,7 @@ from controlplane.supervisor import layout, ports, redis_server
 from controlplane.supervisor.children import LEASH
 from controlplane.supervisor.home_lock import HomeInUse, home_lock
 from controlplane.supervisor.restarts import FIRST_S, MOST_S, STEADY_S, BackOff
+from engine.testing.cluster import PATIENCE_S
 
 
 def test_waits_double_up_to_the_most():
@@ -155,7 +156,7 @@ def test_a_leashed_program_ends_with_its_parent_however_that_ends(pipe):
     with parent:
         child = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
-    child.wait(timeout=20)
+    child.wait(timeout=PATIENCE_S)
     assert not child.is_running()
 
 
@@ -166,7 +167,7 @@ def test_a_leashed_program_keeps_its_own_exit_status():
             stdin=subprocess.PIPE,
             env=os.environ | {"HEADWATER_LEASH_PIPE": pipe},
         )
-        assert program.wait(timeout=60) == 7
+        assert program.wait(timeout=PATIENCE_S) == 7
         program.stdin.close()
 
 

@@ -22,6 +22,7 @@ from websockets.sync.client import connect
 
 from controlplane.supervisor.ports import choose
 from controlplane.supervisor.redis_server import redis_binary
+from engine.testing.cluster import PATIENCE_S
 
 pytestmark = [
     pytest.mark.integration,
@@ -29,7 +30,6 @@ pytestmark = [
 ]
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-PATIENCE_S = 150.0
 ENVIRONMENT = {  # a shell's: without what the tests' own settings need
     name: value
     for name, value in os.environ.items()
@@ -82,7 +82,9 @@ class Up:
         )
 
     def answers(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[0]}{path}", timeout=20) as got:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self.ports[0]}{path}", timeout=PATIENCE_S
+        ) as got:
             return got.status
 
 
@@ -130,10 +132,10 @@ def test_points_need_the_token_which_only_the_engine_is_told(up):
         f"http://127.0.0.1:{up.ports[0]}/api/v2/write?bucket=outputs", b"m f=1 1", method="POST"
     )
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(request, timeout=20)
+        urllib.request.urlopen(request, timeout=PATIENCE_S)
     token = (up.home / "points_token").read_text()
     request.add_header("Authorization", f"Token {token}")
-    with urllib.request.urlopen(request, timeout=20) as got:
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as got:
         assert got.status == 204
     assert "HEADWATER_POINTS_TOKEN" not in up.child("uvicorn").environ()
 
@@ -262,7 +264,7 @@ def _browser(up):
     """A browser that is signed in."""
     base, cookies = f"http://127.0.0.1:{up.ports[0]}", _cookies(up)
     headers = {"X-CSRFToken": cookies["headwater_csrf"], "Origin": base}
-    return httpx.Client(base_url=base, cookies=cookies, headers=headers, timeout=30)
+    return httpx.Client(base_url=base, cookies=cookies, headers=headers, timeout=PATIENCE_S)
 
 
 def _socket(up, origin=None):

@@ -18,6 +18,7 @@ from engine.cluster.answers.influx_reporter import (
 from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.rest.model.metrics import COUNTED, METRICS, Sample, Scope
+from engine.testing.cluster import PATIENCE_S
 from fixtures.point_server import PointServer
 
 RESTARTS = METRICS[Scope.JOB, "numRestarts"]
@@ -73,7 +74,7 @@ async def report(server: PointServer, until, url: str = "") -> InfluxReporter:
         return [Sample(RESTARTS, {"job": "a"}, 2)]
 
     running = asyncio.create_task(reporter.run(take))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not until(reporter):
             await asyncio.sleep(0.001)
     running.cancel()

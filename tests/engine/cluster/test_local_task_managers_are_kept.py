@@ -12,6 +12,7 @@ import pytest_asyncio
 from engine.cluster.machines import resources
 from engine.cluster.machines.resources import LocalTaskManagers
 from engine.rest.errors import BadRequest, Conflict
+from engine.testing.cluster import PATIENCE_S
 
 
 @pytest_asyncio.fixture
@@ -26,7 +27,7 @@ async def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 
 async def running(kept: LocalTaskManagers) -> int:
     """The process of the only one, as soon as there is one."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             (one,) = kept.look().task_managers
             if one.pid is not None:
@@ -38,7 +39,7 @@ async def test_what_hinders_a_start_may_be_over_the_next_time(
     kept: LocalTaskManagers, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert kept.want() == "tm-1"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while "tm-1 cannot be started: " not in caplog.text:
             await asyncio.sleep(0.01)
     (tmp_path / "logs").mkdir()

@@ -15,7 +15,7 @@ from engine.rest.app import create_app
 from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
 from engine.rest.model.requests import Program, RunRequest
-from engine.testing.cluster import LocalCluster, wait_until
+from engine.testing.cluster import PATIENCE_S, LocalCluster, wait_until
 from engine.testing.fake_service import FakeService
 from engine.testing.in_memory import InMemory
 from flink_captures import FOLDER, capture, differences
@@ -24,7 +24,6 @@ COMMANDS: Mapping[str, list[dict[str, Any]]] = json.loads((FOLDER / "cli.json").
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "flights.py"
 UNKNOWN = "0" * 32
-PATIENCE_S = 60.0
 
 NEEDED = ("jid", "name", "start-time", "end-time", "duration", "state", "last-modification")
 """What it cannot do without in a list, beside the total of tasks."""
@@ -68,7 +67,7 @@ class CommandLine:
             self.names["trigger"] = body.get("request-id", self.names.get("trigger", ""))
             return None if body.get("status") == {"id": "IN_PROGRESS"} else answer
 
-        return wait_until(asked, f"{recorded['path']} is over", PATIENCE_S)
+        return wait_until(asked, f"{recorded['path']} is over")
 
     def _named(self, text: str) -> str:
         for name, value in self.names.items():
@@ -89,7 +88,7 @@ class Engine:
         artifact = self.client.upload(EXAMPLE.name, EXAMPLE.read_bytes())
         arguments = ("--speed", "86400", "--output", f"{self.folder}/out", "--no-points")
         job = self.client.run(RunRequest(Program(artifact, arguments, parallelism=1)))
-        wait_until(lambda: self.client.job(job).all_running, "the job runs", PATIENCE_S)
+        wait_until(lambda: self.client.job(job).all_running, "the job runs")
         return CommandLine(self.http, {"job": job, "unknown": UNKNOWN, "folder": self.folder})
 
     def reaches(self, line: CommandLine, status: JobStatus) -> bool:
@@ -115,7 +114,7 @@ def engine(
         return
     with (
         LocalCluster(tmp_path_factory.mktemp("engine"), task_managers=1, slots=4) as cluster,
-        httpx.Client(base_url=cluster.url, trust_env=False, timeout=30) as http,
+        httpx.Client(base_url=cluster.url, trust_env=False, timeout=PATIENCE_S) as http,
         EngineClient(cluster.url) as client,
     ):
         yield Engine(http, client, str(folder))

@@ -11,7 +11,7 @@ import pytest
 from engine.rest.client import EngineClient
 from engine.rest.model.requests import Program, RunRequest
 from engine.rest.model.states import StateQuery
-from engine.testing.cluster import LocalCluster, wait_until
+from engine.testing.cluster import PATIENCE_S, LocalCluster, wait_until
 from flink_captures import REQUESTS, capture, differences
 from flink_routes import DIFFERENT, GETS
 from openapi_answers import answered, told
@@ -41,11 +41,11 @@ def names(url: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         artifact = engine.upload(EXAMPLE.name, EXAMPLE.read_bytes())
         arguments = ("--speed", "86400", "--output", str(output), "--no-points")
         job = engine.run(RunRequest(Program(artifact, arguments, parallelism=2)))
-        wait_until(lambda: engine.job(job).all_running, "every subtask runs", 60)
+        wait_until(lambda: engine.job(job).all_running, "every subtask runs")
         source, *_, window = (vertex.id for vertex in engine.job(job).vertices)
-        wait_until(lambda: engine.backpressure(job, window), "figures are reported", 60)
-        wait_until(lambda: len(engine.watermarks(job, window)) == 2, "event time is known", 60)
-        latest = wait_until(lambda: engine.checkpoints(job).latest_completed, "a checkpoint", 60)
+        wait_until(lambda: engine.backpressure(job, window), "figures are reported")
+        wait_until(lambda: len(engine.watermarks(job, window)) == 2, "event time is known")
+        latest = wait_until(lambda: engine.checkpoints(job).latest_completed, "a checkpoint")
         manager = engine.task_managers()[0].id
     return {
         "job": job,
@@ -62,7 +62,7 @@ def test_a_real_answer_has_flinks_shape(name: str, url: str, names: dict[str, st
     path = GETS[name].format(**names)
     for fixed in ("localhost:tm-1-a1b2c3", "details/1"):
         path = path.replace(fixed, names[fixed])
-    answer = httpx.get(url + path, trust_env=False, timeout=30)
+    answer = httpx.get(url + path, trust_env=False, timeout=PATIENCE_S)
     assert answer.status_code == REQUESTS[name][2], answer.text
     expected = set(DIFFERENT.get(name, ())) | ONLY_HERE.get(name, set())
     assert differences(answer.json(), capture(name)) == expected

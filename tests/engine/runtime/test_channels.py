@@ -17,6 +17,7 @@ from engine.runtime.channels import (
     RemoteOutput,
 )
 from engine.runtime.mailbox import Mailbox
+from engine.testing.cluster import PATIENCE_S
 
 
 def never(_channel):
@@ -149,6 +150,6 @@ def test_a_lost_peer_is_told_once():
 
     Connection(left, on_lost).start(lambda _: None, "reader")
     right.close()
-    assert told.wait(5)
+    assert told.wait(PATIENCE_S)
     left.close()
     assert len(losses) == 1

@@ -19,6 +19,7 @@ from engine.runtime.wiring import wire
 from engine.runtime.worker_exchange import Exchange, Ports
 from engine.runtime.worker_subtask import Subtask
 from engine.stream import Environment
+from engine.testing.cluster import PATIENCE_S
 
 MAX_ROWS = 500
 BATCH_BYTES = MAX_ROWS * 8
@@ -90,7 +91,7 @@ class Cluster:
         for subtask in self.subtasks.values():
             subtask.start(None)
         for subtask in self.subtasks.values():
-            assert subtask.ready.wait(10)
+            assert subtask.ready.wait(PATIENCE_S)
 
     def run(self) -> None:
         with ThreadPoolExecutor() as threads:
@@ -115,13 +116,13 @@ class Cluster:
         for subtask in self.subtasks.values():
             subtask.stop()
         for subtask in self.subtasks.values():
-            subtask.join(5)
+            subtask.join(PATIENCE_S)
         for exchange in self.exchanges:
             exchange.close()
 
 
 def until(so) -> None:
-    pause, deadline = threading.Event(), monotonic() + 10
+    pause, deadline = threading.Event(), monotonic() + PATIENCE_S
     while not so():
         assert monotonic() < deadline
         pause.wait(0.005)

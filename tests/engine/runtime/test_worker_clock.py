@@ -14,6 +14,7 @@ from engine.runtime.mailbox import Mailbox
 from engine.runtime.spec import TaskSpec
 from engine.runtime.worker_exchange import Ports
 from engine.runtime.worker_subtask import Subtask
+from engine.testing.cluster import PATIENCE_S
 
 HEARD: queue.Queue[tuple[int, int]] = queue.Queue()
 
@@ -41,10 +42,10 @@ def test_an_operator_is_called_when_the_clock_reaches_what_it_asked_for() -> Non
     subtask = Subtask(TaskSpec("job", "attempt", vertex, 0, 128, (0,), ()), Silent(), 10)
     channel = LocalChannel(Endpoint(Mailbox(0, 1, 1), 0), Endpoint(subtask.mailbox, 0))
     subtask.start(None)
-    assert subtask.ready.wait(5)
+    assert subtask.ready.wait(PATIENCE_S)
     subtask.run(Ports(inputs={0: channel}))
     channel.send(Batch(pl.DataFrame({"n": [1]})))
-    wanted, now = HEARD.get(timeout=5)
+    wanted, now = HEARD.get(timeout=PATIENCE_S)
     assert now >= wanted
     subtask.stop()
-    subtask.join(5)
+    subtask.join(PATIENCE_S)

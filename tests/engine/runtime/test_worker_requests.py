@@ -26,6 +26,7 @@ from engine.runtime.wiring import wire
 from engine.runtime.worker_exchange import Ports
 from engine.runtime.worker_requests import RequestLoop
 from engine.runtime.worker_subtask import Subtask
+from engine.testing.cluster import PATIENCE_S
 from engine.testing.memory import MemorySource, OutputTables
 
 
@@ -39,7 +40,7 @@ class Asked:
     def answers(self, count):
         found = []
         while len(found) < count:
-            self._news.get(timeout=10)
+            self._news.get(timeout=PATIENCE_S)
             found += self.loop.take()
         return {answer.number: answer for answer in found}
 
@@ -184,19 +185,19 @@ def run(function, **asking):
     ]
     for task in tasks:
         task.start(None)
-        assert task.ready.wait(5)
+        assert task.ready.wait(PATIENCE_S)
     tasks[0].run(Ports(outputs={0: channels[0]}))
     tasks[1].run(Ports(inputs={0: channels[0]}, outputs={0: channels[1]}))
     tasks[2].run(Ports(inputs={0: channels[1]}))
     try:
-        ends = [heard.ends.get(timeout=20)]
+        ends = [heard.ends.get(timeout=PATIENCE_S)]
         while isinstance(ends[-1], TaskId) and len(ends) < 3:
-            ends.append(heard.ends.get(timeout=20))
+            ends.append(heard.ends.get(timeout=PATIENCE_S))
         return ends, tasks[2]._task
     finally:
         for task in tasks:
             task.stop()
-            task.join(5)
+            task.join(PATIENCE_S)
 
 
 @pytest.mark.parametrize("ordered", [True, False])

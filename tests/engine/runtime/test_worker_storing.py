@@ -9,6 +9,7 @@ from engine.checkpoint.format.frozen import TaskSnapshot
 from engine.elements import Barrier, Micros
 from engine.graph.jobgraph import TaskId
 from engine.runtime.worker_storing import Storing
+from engine.testing.cluster import PATIENCE_S
 
 SLOW, QUICK = TaskId("a", 0), TaskId("b", 0)
 
@@ -27,11 +28,11 @@ class Written:
 
     def _write(self, snapshot: TaskSnapshot, _sync_ms: int) -> None:
         if snapshot.task == SLOW:
-            assert self.may_go_on.wait(10)
+            assert self.may_go_on.wait(PATIENCE_S)
         self.written.put((snapshot.task, snapshot.barrier.checkpoint_id))
 
     def next(self) -> tuple[TaskId, int]:
-        return self.written.get(timeout=10)
+        return self.written.get(timeout=PATIENCE_S)
 
 
 def test_a_slow_snapshot_holds_up_the_next_of_its_subtask_only() -> None:

@@ -26,6 +26,7 @@ from engine.runtime.channels import CAPACITY, Endpoint, LocalChannel
 from engine.runtime.wiring import wire
 from engine.runtime.worker_exchange import Ports
 from engine.runtime.worker_subtask import Subtask
+from engine.testing.cluster import PATIENCE_S
 from engine.watermarks import monotonic as in_order
 
 SOURCE, SINK = TaskId("source", 0), TaskId("sink", 0)
@@ -127,7 +128,7 @@ class Pair:
         channel = LocalChannel(Endpoint(self.source.mailbox, 0), Endpoint(self.sink.mailbox, 0))
         for subtask in (self.source, self.sink):
             subtask.start(None)
-            assert subtask.ready.wait(5)
+            assert subtask.ready.wait(PATIENCE_S)
         self.source.run(Ports(outputs={0: channel}))
         self.sink.run(Ports(inputs={0: channel}))
 
@@ -135,7 +136,7 @@ class Pair:
         self.gate.opened.set()
         for subtask in (self.source, self.sink):
             subtask.stop()
-            subtask.join(5)
+            subtask.join(PATIENCE_S)
 
 
 def graph(gate: Gate) -> JobGraph:
@@ -153,7 +154,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 def wait_for_backpressure(pair: Pair) -> None:
-    pause, deadline = threading.Event(), monotonic() + 10
+    pause, deadline = threading.Event(), monotonic() + PATIENCE_S
     before, _ = pair.source.occupancy.totals(monotonic())
     while pair.source.occupancy.totals(monotonic())[0] < before + 0.05:
         assert monotonic() < deadline
@@ -187,7 +188,7 @@ def test_a_stopped_task_finishes_once_its_snapshot_is_complete_and_committed(pai
     for subtask in (pair.source, pair.sink):
         subtask.complete(1)
     assert set(take(pair.heard.ends, 2)) == {("finished", SOURCE), ("finished", SINK)}
-    assert pair.gate.commits.get(timeout=5) == len(pair.gate.rows)
+    assert pair.gate.commits.get(timeout=PATIENCE_S) == len(pair.gate.rows)
 
 
 def test_a_stop_that_is_aborted_lets_the_source_read_on(pair: Pair) -> None:
@@ -231,7 +232,7 @@ def test_a_panic_names_its_task_and_operator(pair: Pair) -> None:
 
 
 def take(items: queue.Queue, count: int) -> list:
-    return [items.get(timeout=10) for _ in range(count)]
+    return [items.get(timeout=PATIENCE_S) for _ in range(count)]
 
 
 def test_a_source_that_is_too_far_ahead_sleeps_until_it_hears_of_the_others() -> None:
@@ -243,14 +244,14 @@ def test_a_source_that_is_too_far_ahead_sleeps_until_it_hears_of_the_others() ->
         wire(JobGraph("n", 128, (vertex,), ()), "j", "a").specs[SOURCE], heard, MAX_ROWS
     )
     subtask.start(None)
-    assert subtask.ready.wait(5)
+    assert subtask.ready.wait(PATIENCE_S)
     subtask.run(Ports())
     try:
-        assert heard.progress.get(timeout=5) == MAX_ROWS - 1
+        assert heard.progress.get(timeout=PATIENCE_S) == MAX_ROWS - 1
         subtask.align(Micros(MAX_ROWS - 1))
-        assert [heard.progress.get(timeout=5) for _ in range(2)] == [19, 29]
+        assert [heard.progress.get(timeout=PATIENCE_S) for _ in range(2)] == [19, 29]
         assert subtask.metrics is not None
         assert subtask.metrics.operators[0].rows_out == 3 * MAX_ROWS
     finally:
         subtask.stop()
-        subtask.join(5)
+        subtask.join(PATIENCE_S)
