@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
+from controlplane.backends.connections import close_connections, connection
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
 from controlplane.backends.tokens import Address, address_of
@@ -28,9 +29,6 @@ SHARED_S = 1.0
 QUICK_S = 3.0
 REMEMBERED = 512
 """Questions whose last answer is kept."""
-
-_CLIENTS: dict[Address, EngineClient] = {}
-_CLIENTS_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,7 @@ def asked(cluster: Cluster, key: Hashable, question: Callable[[EngineClient], T]
 def forget() -> None:
     """Forget every answer and close every connection; for tests."""
     _shared.cache_clear()
-    with _CLIENTS_LOCK:
-        while _CLIENTS:
-            _CLIENTS.popitem()[1].close()
+    close_connections()
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -79,11 +75,8 @@ def _shared(url: str, key: Hashable) -> _Shared:
 
 
 def client_of(address: Address) -> EngineClient:
-    """One per engine: its connections are kept."""
-    with _CLIENTS_LOCK:
-        if address not in _CLIENTS:
-            _CLIENTS[address] = EngineClient(address.url, address.token, QUICK_S)
-        return _CLIENTS[address]
+    """Who asks while a page waits."""
+    return connection(address, QUICK_S)
 
 
 def _ask(address: Address, question: Callable[[EngineClient], T]) -> Answer[T]:

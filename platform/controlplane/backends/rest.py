@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from controlplane.backends.asking import asking
+from controlplane.backends.connections import connection
 from controlplane.backends.contract import (
     EngineJob,
     Preflight,
@@ -55,7 +55,7 @@ class RestBackend(RestSnapshots):
     @classmethod
     def at(cls, address: Address) -> RestBackend:
         """The engine at that address; connections are shared by all who ask for it."""
-        return cls(_client(address, QUICK_S), _client(address, calls.BUILD_S))
+        return cls(connection(address, QUICK_S), connection(address, calls.BUILD_S))
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""
@@ -219,11 +219,6 @@ def event_time(micros: int | None) -> datetime | None:
         return None if micros is None else EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         return None
-
-
-@cache
-def _client(address: Address, timeout_s: float) -> EngineClient:
-    return EngineClient(address.url, address.token, timeout_s)
 
 
 def _program(request: Start) -> Program:
