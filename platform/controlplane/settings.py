@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "controlplane.alerts",
     "controlplane.metrics",
     "controlplane.supervisor",
+    "controlplane.api",
     "dashboard",
 ]
 
@@ -213,6 +214,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "controlplane.replay.tasks.compare_outputs",
         "schedule": 5.0,
         "options": {"expires": 5.0},
+    },
+    "forget answers of the API": {
+        "task": "controlplane.api.tasks.forget_answers",
+        "schedule": 600.0,
+        "options": {"expires": 600.0},
     },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(HEADWATER_HOME / "run" / "beat")

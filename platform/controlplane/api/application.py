@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
 from controlplane.api.auth import AUTH
+from controlplane.api.keys import FIELD, READING, claim, keep
 from controlplane.api.problems import no_route, tell_problems
 from controlplane.api.routes import (
     alerts,
@@ -40,6 +44,15 @@ class Api(NinjaAPI):
         """`jobs_start`; clients that are generated have methods of these names."""
         return f"{(operation.tags or ['api'])[0]}_{operation.view_func.__name__}"
 
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        """With the header that every call that changes something takes."""
+        told = super().get_openapi_schema(**options)
+        for methods in told["paths"].values():
+            for method, call in methods.items():
+                if method.upper() not in READING:
+                    call.setdefault("parameters", []).append(FIELD)
+        return told
+
 
 api = Api(
     title="Headwater",
@@ -53,6 +66,8 @@ api = Api(
     auth=AUTH,
 )
 tell_problems(api)
+api.add_decorator(claim, mode="operation")
+api.add_decorator(keep, mode="view")
 for subject in (
     people,
     jobs,

@@ -1,26 +1,161 @@
-"""`Idempotency-Key`: the same key is the same operation, however often the request is sent.
+"""`Idempotency-Key`: a request that is sent again gets the answer that it got.
 
-Guarantee   Keys belong to the person who sends them: nobody meets an operation of somebody else.
+    keep    around a call that changes something: one transaction for what it does and its answer
+    claim   inside, once it is known who asks: an answer that is kept is given again, else the key
+            is taken, and whoever sends it meanwhile waits for the end of that transaction
+
+Guarantee   With the same key the same request does what it does once, twice at once and over a
+            crash too: its rows and its answer are in the database together, or neither is.
+            A request that was refused did nothing: it may be sent again with the same key.
+Needs       The same token, or the same person's session: a key is nobody else's.
+Cost        On SQLite other writers wait meanwhile: 10 s at most, where a cluster is asked.
+Errors      Refused: 400 for a key that cannot be one, 422 for one of another request.
+Source      draft-ietf-httpapi-idempotency-key-header.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import base64
+import hashlib
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any, TypeVar
 
-from django.contrib.auth.models import User
-from ninja import Header
+from cryptography.fernet import Fernet
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
-IdempotencyKey = Annotated[
-    str,
-    Header(
-        alias="Idempotency-Key",
-        max_length=64,
-        pattern=r"^[\x21-\x7e]*$",
-        description="sent again with the same key, the request starts nothing twice",
-    ),
-]
+from controlplane.access.errors import Refused, invalid
+from controlplane.api.auth import ApiRequest
+from controlplane.api.models import KeptAnswer
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+MAX_CHARACTERS = 64
+KEPT = timedelta(hours=24)
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+FIELD = {
+    "in": "header",
+    "name": HEADER,
+    "required": False,
+    "schema": {
+        "type": "string",
+        "maxLength": MAX_CHARACTERS,
+        "description": f"sent again with the same key within {KEPT.total_seconds() / 3600:.0f} h, "
+        "the request does nothing twice and gets the same answer",
+    },
+}
+"""How the header is described in OpenAPI."""
+
+_CLAIM = "_headwater_kept_answer"
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 
-def key_of(user: User, given: str) -> str:
-    """The operation's key; empty when none was given."""
-    return f"api:{user.pk}:{given}" if given else ""
+def keep(call: Call) -> Call:
+    """A call that keeps its answer with what it did."""
+
+    @wraps(call)
+    def answer(request: HttpRequest, *path: Any, **values: Any) -> HttpResponse:
+        if request.method in READING or HEADER not in request.headers:
+            response: HttpResponse = call(request, *path, **values)
+            return response
+        with transaction.atomic():
+            response = call(request, *path, **values)
+            if response.status_code >= 400:
+                transaction.set_rollback(True)
+            elif claimed := getattr(request, _CLAIM, None):
+                _write_down(claimed, _given(request), response)
+        return response
+
+    return answer  # type: ignore[return-value]
+
+
+def claim(call: Call) -> Call:
+    """A call that gives an answer that is kept already, and else takes the key."""
+
+    @wraps(call)
+    def answer(request: ApiRequest, *path: Any, **values: Any) -> Any:
+        if request.method in READING or HEADER not in request.headers:
+            return call(request, *path, **values)
+        kept = _kept_or_claimed(request)
+        if kept.status:
+            return _again(kept, _given(request))
+        setattr(request, _CLAIM, kept)
+        return call(request, *path, **values)
+
+    return answer  # type: ignore[return-value]
+
+
+def forget_answers() -> int:
+    """Delete those that were kept long enough; how many."""
+    return KeptAnswer.objects.filter(kept_until__lte=timezone.now()).delete()[0]
+
+
+def _kept_or_claimed(request: ApiRequest) -> KeptAnswer:
+    """The row of this key: with an answer, or made just now."""
+    now, asked = timezone.now(), _hash_of(request)
+    who = f"{request.auth.pk}:{request.headers.get('Authorization', '')}"
+    # By the platform's secret too: when that changes, what was sealed cannot be read any more.
+    key = salted_hmac("headwater.kept answers", f"{who}:{_given(request)}", algorithm="sha256")
+    key_hash = key.hexdigest()
+    KeptAnswer.objects.filter(key_hash=key_hash, kept_until__lte=now).delete()
+    try:
+        with transaction.atomic():
+            return KeptAnswer.objects.create(
+                key_hash=key_hash, request_hash=asked, kept_until=now + KEPT
+            )
+    except IntegrityError:
+        kept = KeptAnswer.objects.get(key_hash=key_hash)
+    if kept.request_hash != asked:
+        msg = f"the idempotency key {_given(request)} was sent with another request: use a new one"
+        raise Refused(422, "key_reused", msg)
+    return kept
+
+
+def _given(request: HttpRequest) -> str:
+    """The key as it was sent. Raises Refused."""
+    key = request.headers[HEADER].strip()
+    if not 0 < len(key) <= MAX_CHARACTERS or not key.isascii() or not key.isprintable():
+        msg = (
+            f"an idempotency key has 1 to {MAX_CHARACTERS} printable characters of ASCII: got "
+            f"{key[:80]!r}; send e.g. a new UUID with each request"
+        )
+        raise invalid(msg, HEADER)
+    return key
+
+
+def _hash_of(request: HttpRequest) -> str:
+    """Of what was asked; a form is the same with other boundaries between its parts."""
+    asked = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    if request.content_type != "multipart/form-data":
+        asked.update(request.body)
+        return asked.hexdigest()
+    asked.update(repr(sorted(request.POST.lists())).encode())
+    for field, files in sorted(request.FILES.lists()):
+        for file in files:
+            content = hashlib.sha256(file.read()).hexdigest()
+            file.seek(0)
+            asked.update(f"{field} {file.name!r} {content}\n".encode())
+    return asked.hexdigest()
+
+
+def _write_down(kept: KeptAnswer, key: str, response: HttpResponse) -> None:
+    kept.status = response.status_code
+    kept.sealed = _seal(key).encrypt(response.content)
+    kept.save(update_fields=["status", "sealed"])
+
+
+def _again(kept: KeptAnswer, key: str) -> HttpResponse:
+    content = _seal(key).decrypt(bytes(kept.sealed))
+    response = HttpResponse(content, status=kept.status, content_type="application/json")
+    response[REPLAYED] = "true"
+    return response
+
+
+def _seal(key: str) -> Fernet:
+    """Opens only with the key that was sent, which the database does not have."""
+    secret = salted_hmac("headwater.kept answers.seal", key, algorithm="sha256").digest()
+    return Fernet(base64.urlsafe_b64encode(secret))

@@ -1,7 +1,7 @@
 """One connection to a control plane: requests with a token, answers as JSON, pages joined.
 
-Guarantee  what starts something is sent with a key of its own: sent again after a lost answer, it
-           starts nothing twice.
+Guarantee  what changes something is sent with a key of its own: sent again after a lost answer,
+           it does nothing twice.
 Errors     ControlError
             +-- ControlAway    nobody answered, or somebody who is no control plane
             +-- ControlRefused it said no: one sentence
@@ -79,17 +79,16 @@ class Control:
 
     def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Ask for something, once however often it is sent. Raises ControlError."""
-        headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return self._answer("POST", path, json=_given(body or {}), headers=headers)
+        return self._answer("POST", path, json=_given(body or {}), headers=_new_key())
 
     def upload(self, path: str, filename: str, content: bytes, **form: str | int) -> Any:
-        """Send a file; not again after a lost answer, for it may have arrived."""
+        """Send a file, once however often it is sent. Raises ControlError."""
         files = {"file": (filename, content)}
         data = {name: str(one) for name, one in _given(form).items()}
-        return self._answer("POST", path, retry=False, files=files, data=data)
+        return self._answer("POST", path, files=files, data=data, headers=_new_key())
 
-    def _answer(self, method: str, path: str, *, retry: bool = True, **options: Any) -> Any:
-        waits = iter(RETRY_AFTER_S if retry else ())
+    def _answer(self, method: str, path: str, **options: Any) -> Any:
+        waits = iter(RETRY_AFTER_S)
         while True:
             try:
                 answer = self._http.request(method, path, **options)
@@ -131,6 +130,10 @@ def _checked(url: str) -> str:
         msg = f"address must be a URL: got {url!r}; give e.g. --control http://127.0.0.1:8000"
         raise ConfigError(msg)
     return url.rstrip("/")
+
+
+def _new_key() -> dict[str, str]:
+    return {"Idempotency-Key": uuid.uuid4().hex}
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

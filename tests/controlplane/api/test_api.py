@@ -172,25 +172,6 @@ def test_a_body_that_is_no_json_is_refused(program):
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_the_same_key_is_the_same_operation(program, running):
-    first = program.post("jobs/flights/savepoints", key="night-1")
-    again = program.post("jobs/flights/savepoints", key="night-1")
-    other = program.post("jobs/flights/savepoints", key="night-2")
-
-    assert first.json()["id"] == again.json()["id"]
-    assert other.status_code == 409
-    assert Operation.objects.filter(kind="savepoint").count() == 1
-
-
-def test_keys_of_two_people_do_not_meet(program, running, alice, bob, drive):
-    Membership.objects.filter(user=bob).update(role=Role.OPERATOR)
-    mine = program.post("jobs/flights/savepoints", key="night").json()
-    drive(Operation.objects.get(pk=mine["id"]))
-
-    theirs = Caller(bob).post("jobs/flights/savepoints", key="night").json()
-    assert theirs["id"] != mine["id"]
-
-
 def test_pages_hold_each_row_once(program, flights, alice):
     for number in range(5):
         Savepoint.objects.create(job=flights, origin="manual", label=str(number))

@@ -18,7 +18,6 @@ from controlplane.access.lookup import (
 )
 from controlplane.access.models import Role
 from controlplane.api.auth import ApiRequest
-from controlplane.api.keys import IdempotencyKey, key_of
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
 from controlplane.api.schema.operations import OperationOut
 from controlplane.api.schema.replays import (
@@ -56,9 +55,7 @@ def list_replays(
 
 
 @router.post("jobs/{name}/replays", response={202: ReplayStarted}, summary="Start a replay")
-def start(
-    request: ApiRequest, name: str, body: ReplayIn, idempotency_key: IdempotencyKey = ""
-) -> Status[dict[str, Any]]:
+def start(request: ApiRequest, name: str, body: ReplayIn) -> Status[dict[str, Any]]:
     """Run a version from a savepoint beside the live job. Operator."""
     job, user = job_for(request.auth, name), request.auth
     savepoint = savepoint_for(user, body.savepoint)
@@ -74,7 +71,6 @@ def start(
         read_limit=body.rows_per_second,
         drop=body.drop,
         accept_missing=body.accept_missing_input,
-        idempotency_key=key_of(user, idempotency_key),
     )
     return Status(202, {"replay": replay, "operation": operation})
 
@@ -86,13 +82,10 @@ def one_replay(request: ApiRequest, replay_id: int) -> Replay:
 
 
 @router.post("replays/{replay_id}/abandon", response={202: OperationOut}, summary="Abandon")
-def abandon(
-    request: ApiRequest, replay_id: int, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def abandon(request: ApiRequest, replay_id: int) -> Status[Operation]:
     """End a replay; the live job is not touched. Operator."""
     replay = replay_for(request.auth, replay_id)
-    key = key_of(request.auth, idempotency_key)
-    return Status(202, actions.abandon_replay(replay, request.auth, idempotency_key=key))
+    return Status(202, actions.abandon_replay(replay, request.auth))
 
 
 @router.get("jobs/{name}/replays/plan", response=PlanOut, summary="What a replay would restore")
@@ -146,18 +139,14 @@ def ready(request: ApiRequest, replay_id: int) -> dict[str, Answer]:
 
 
 @router.post("replays/{replay_id}/promote", response={202: OperationOut}, summary="Promote")
-def promote(
-    request: ApiRequest, replay_id: int, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def promote(request: ApiRequest, replay_id: int) -> Status[Operation]:
     """Let its version take the place of the live one. Operator."""
-    replay, key = replay_for(request.auth, replay_id), key_of(request.auth, idempotency_key)
-    return Status(202, actions.promote_replay(replay, request.auth, idempotency_key=key))
+    replay = replay_for(request.auth, replay_id)
+    return Status(202, actions.promote_replay(replay, request.auth))
 
 
 @router.post("replays/{replay_id}/rollback", response={202: OperationOut}, summary="Roll back")
-def roll_back(
-    request: ApiRequest, replay_id: int, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def roll_back(request: ApiRequest, replay_id: int) -> Status[Operation]:
     """Let the version before take its place again, with its outputs. Operator."""
-    replay, key = replay_for(request.auth, replay_id), key_of(request.auth, idempotency_key)
-    return Status(202, actions.rollback_replay(replay, request.auth, idempotency_key=key))
+    replay = replay_for(request.auth, replay_id)
+    return Status(202, actions.rollback_replay(replay, request.auth))

@@ -6,7 +6,6 @@ from ninja import Router, Status
 
 from controlplane.access.lookup import job_for, savepoint_for, version_for
 from controlplane.api.auth import ApiRequest
-from controlplane.api.keys import IdempotencyKey, key_of
 from controlplane.api.schema.jobs import Reason, RescaleIn, RollbackIn, StartIn, StopIn, UpgradeIn
 from controlplane.api.schema.operations import OperationOut
 from controlplane.jobs import running as actions
@@ -16,32 +15,25 @@ router = Router(tags=["running"])
 
 
 @router.post("jobs/{name}/start", response={202: OperationOut}, summary="Start")
-def start(
-    request: ApiRequest, name: str, body: StartIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def start(request: ApiRequest, name: str, body: StartIn) -> Status[Operation]:
     """Start a version, from nothing or from a savepoint. Operator."""
     job, user = job_for(request.auth, name), request.auth
     version = version_for(job, body.version) if body.version else None
     savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
-    key = key_of(user, idempotency_key)
-    return Status(202, actions.deploy(job, user, version, savepoint, key, reason=body.reason))
+    return Status(202, actions.deploy(job, user, version, savepoint, reason=body.reason))
 
 
 @router.post("jobs/{name}/upgrade", response={202: OperationOut}, summary="Upgrade")
-def upgrade(
-    request: ApiRequest, name: str, body: UpgradeIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def upgrade(request: ApiRequest, name: str, body: UpgradeIn) -> Status[Operation]:
     """Stop what runs with a savepoint and start another version from it. Operator."""
     job, user = job_for(request.auth, name), request.auth
     version = version_for(job, body.version)
     savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
-    key = key_of(user, idempotency_key)
     operation = actions.upgrade(
         job,
         user,
         version,
         savepoint,
-        key,
         mode=body.mode,
         drop=body.drop,
         consent=body.consent,
@@ -51,43 +43,29 @@ def upgrade(
 
 
 @router.post("jobs/{name}/rollback", response={202: OperationOut}, summary="Roll back")
-def rollback(
-    request: ApiRequest, name: str, body: RollbackIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def rollback(request: ApiRequest, name: str, body: RollbackIn) -> Status[Operation]:
     """Go back to the last version that was healthy, with the present state. Operator."""
     job, user = job_for(request.auth, name), request.auth
-    key = key_of(user, idempotency_key)
-    return Status(202, actions.rollback(job, user, key, mode=body.mode, reason=body.reason))
+    return Status(202, actions.rollback(job, user, mode=body.mode, reason=body.reason))
 
 
 @router.post("jobs/{name}/rescale", response={202: OperationOut}, summary="Rescale")
-def rescale(
-    request: ApiRequest, name: str, body: RescaleIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def rescale(request: ApiRequest, name: str, body: RescaleIn) -> Status[Operation]:
     """Run the job on at another parallelism. Operator."""
     job, user = job_for(request.auth, name), request.auth
-    key = key_of(user, idempotency_key)
-    return Status(202, actions.rescale(job, user, body.parallelism, key, reason=body.reason))
+    return Status(202, actions.rescale(job, user, body.parallelism, reason=body.reason))
 
 
 @router.post("jobs/{name}/stop", response={202: OperationOut}, summary="Stop")
-def stop(
-    request: ApiRequest, name: str, body: StopIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def stop(request: ApiRequest, name: str, body: StopIn) -> Status[Operation]:
     """Stop with a savepoint; drained, every window fires first. Operator."""
-    key = key_of(request.auth, idempotency_key)
     job = job_for(request.auth, name)
-    operation = actions.stop(
-        job, request.auth, drain=body.drain, reason=body.reason, idempotency_key=key
-    )
+    operation = actions.stop(job, request.auth, drain=body.drain, reason=body.reason)
     return Status(202, operation)
 
 
 @router.post("jobs/{name}/cancel", response={202: OperationOut}, summary="Cancel")
-def cancel(
-    request: ApiRequest, name: str, body: Reason, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def cancel(request: ApiRequest, name: str, body: Reason) -> Status[Operation]:
     """End the run at once; what it did since its last checkpoint is done again. Operator."""
-    key = key_of(request.auth, idempotency_key)
     job = job_for(request.auth, name)
-    return Status(202, actions.cancel(job, request.auth, reason=body.reason, idempotency_key=key))
+    return Status(202, actions.cancel(job, request.auth, reason=body.reason))

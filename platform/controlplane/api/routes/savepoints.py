@@ -10,7 +10,6 @@ from ninja import Router, Status
 from controlplane.access.lookup import job_for, require, savepoint_for
 from controlplane.access.models import Role
 from controlplane.api.auth import ApiRequest
-from controlplane.api.keys import IdempotencyKey, key_of
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
 from controlplane.api.schema.jobs import Reason
 from controlplane.api.schema.operations import OperationOut
@@ -41,25 +40,17 @@ def list_savepoints(
 
 
 @router.post("jobs/{name}/savepoints", response={202: OperationOut}, summary="Take a savepoint")
-def take(
-    request: ApiRequest, name: str, body: SavepointIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def take(request: ApiRequest, name: str, body: SavepointIn) -> Status[Operation]:
     """Take one now; the job goes on meanwhile. Operator."""
     job, user = job_for(request.auth, name), request.auth
-    key = key_of(user, idempotency_key)
-    return Status(202, actions.request_savepoint(job, user, label=body.label, idempotency_key=key))
+    return Status(202, actions.request_savepoint(job, user, label=body.label))
 
 
 @router.post("jobs/{name}/savepoints/import", response={202: OperationOut}, summary="Import")
-def take_in(
-    request: ApiRequest, name: str, body: ImportIn, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def take_in(request: ApiRequest, name: str, body: ImportIn) -> Status[Operation]:
     """Put a folder that lies somewhere into the catalogue, once it is found whole. Operator."""
     job, user = job_for(request.auth, name), request.auth
-    key = key_of(user, idempotency_key)
-    operation = actions.import_savepoint(
-        job, user, body.path, label=body.label, idempotency_key=key
-    )
+    operation = actions.import_savepoint(job, user, body.path, label=body.label)
     return Status(202, operation)
 
 
@@ -86,12 +77,10 @@ def change(request: ApiRequest, savepoint_id: int, body: SavepointChange) -> Sav
 
 
 @router.post("savepoints/{savepoint_id}/verify", response={202: OperationOut}, summary="Verify")
-def verify(
-    request: ApiRequest, savepoint_id: int, idempotency_key: IdempotencyKey = ""
-) -> Status[Operation]:
+def verify(request: ApiRequest, savepoint_id: int) -> Status[Operation]:
     """Let the engine read all of it. Operator."""
     savepoint, user = savepoint_for(request.auth, savepoint_id), request.auth
-    return Status(202, actions.verify_savepoint(savepoint, user, key_of(user, idempotency_key)))
+    return Status(202, actions.verify_savepoint(savepoint, user))
 
 
 @router.post("savepoints/{savepoint_id}/delete", response=SavepointDetail, summary="Delete")
