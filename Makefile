@@ -17,7 +17,7 @@ demo: setup ## the whole platform with two demo jobs; prints an address and a on
 up: setup ## the whole platform without demo jobs
 	@exec $(PYTHON_IN) manage.py up
 
-test: check test-unit test-integration test-browser ## everything that CI runs
+test: check test-unit test-postgres test-integration test-browser ## everything that CI runs
 
 check: setup bundle ## format, lint, types, import rules, and that the bundle is what its source builds
 	@.venv/bin/ruff format --check .
@@ -34,7 +34,7 @@ test-integration: setup ## tests with real processes
 bundle: ## rebuild the dashboard's bundle and compare it with what is committed
 	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null
 
-test-postgres: setup ## the control plane's tests on a Postgres and a Redis of their own
+test-postgres: setup ## what touches the database, again on a Postgres and a Redis of its own
 	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser" tests/controlplane tests/dashboard
 
 test-browser: setup ## the story in real Chromium
