@@ -90,7 +90,7 @@ class UpkeepForm(ReasonForm):
 
 
 class MoveForm(ReasonForm):
-    """Another cluster for a stopped job."""
+    """Another cluster for a job."""
 
     cluster = forms.CharField(max_length=64, error_messages={"required": "choose a cluster"})
 

@@ -13,7 +13,10 @@ from functools import partial
 
 from django.utils import timezone
 
+from controlplane.backends import fake
+from controlplane.backends.models import Cluster
 from controlplane.jobs import actions as jobs
+from controlplane.jobs.moving import move_job
 from controlplane.operations import runner
 from controlplane.operations.actions import cancel_operation
 from controlplane.operations.models import Operation
@@ -114,6 +117,26 @@ def a_rescale(*, in_place, comes_up=True):
         engine.refuses_restore = "" if comes_up else "key groups do not fit"
         engine.compares = comes_up
         return lambda: jobs.rescale(job, alice, 2)
+
+    return case
+
+
+def a_move(*, fits=True, comes_up=True):
+    """To a second cluster, which sees the same folder of savepoints."""
+
+    def case(job, alice, engine, drive):
+        drive(request_savepoint(up(job, drive, alice, engine), alice))
+        cluster = Cluster.objects.create(name="lab-2", url="fake://lab-2")
+
+        def begin():
+            fake.forget("lab-2")
+            other = fake.engine("lab-2")
+            other.savepoints = engine.savepoints
+            other.refuses_restore = "" if fits else "key groups do not fit"
+            other.refuses_artifact = ("", "") if comes_up else ("flights", "no uid")
+            return move_job(job, alice, cluster)
+
+        return begin
 
     return case
 
@@ -225,6 +248,9 @@ CASES = {
     "rollback": Case("rollback", a_rollback),
     "rescale": Case("rescale", a_rescale(in_place=True)),
     "rescale by restart": Case("rescale", a_rescale(in_place=False)),
+    "move": Case("move", a_move()),
+    "move that does not fit": Case("move", a_move(fits=False), "failed", "key groups do not fit"),
+    "move goes back": Case("move", a_move(comes_up=False), "failed", "no uid"),
     "start_replay": Case("start_replay", a_replay),
     "start_replay fails": Case("start_replay", a_replay_that_fails, "failed", "no uid"),
     "abandon_replay": Case("abandon_replay", an_abandoned_replay),

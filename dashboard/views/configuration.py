@@ -92,10 +92,12 @@ def upkeep(request: UserRequest, name: str) -> HttpResponse:
 @login_required
 @require_POST
 def move(request: UserRequest, name: str) -> HttpResponse:
-    """Start it on another cluster from now on."""
+    """Run it on another cluster from now on."""
     job, asked = job_for(request.user, name), checked(MoveForm(request.POST))
     cluster = cluster_for(request.user, asked["cluster"])
-    move_job(job, request.user, cluster, asked["reason"])
+    key = asked["idempotency_key"]
+    if operation := move_job(job, request.user, cluster, asked["reason"], key):
+        return started(request, operation, _back(name))
     return said(request, f"{name} starts on {cluster.name} from now on", _back(name), move=True)
 
 

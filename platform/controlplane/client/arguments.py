@@ -15,6 +15,7 @@ WAITING = (
     "upgrade",
     "rollback",
     "rescale",
+    "move",
     "stop",
     "cancel",
     "savepoint",
@@ -91,12 +92,16 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     rescale = commands.add_parser("rescale", help="run a job on at another parallelism")
     rescale.add_argument("job", help=JOB)
     rescale.add_argument("parallelism", type=count)
+    move = commands.add_parser("move", help="run a job on another cluster")
+    move.add_argument("job", help=JOB)
+    move.add_argument("cluster", help="name of the cluster")
     stop = commands.add_parser("stop", help="end a job with a savepoint")
     stop.add_argument("job", help=JOB)
     stop.add_argument("--drain", action="store_true", help="fire every open window first")
     cancel = commands.add_parser("cancel", help="end a job without a savepoint")
     cancel.add_argument("job", help=JOB)
-    cancel.add_argument("--reason", default="", help="why, for the audit log")
+    for one in (move, cancel):
+        one.add_argument("--reason", default="", help="why, for the audit log")
     savepoint = commands.add_parser("savepoint", help="take a savepoint of a job")
     savepoint.add_argument("job", help=JOB)
     savepoint.add_argument("--label", default="", help="what for")

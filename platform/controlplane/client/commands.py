@@ -128,6 +128,18 @@ def rescale(control: Control, options: Options) -> None:
     follow(control, options, control.post(f"jobs/{options.job}/rescale", body))
 
 
+def move(control: Control, options: Options) -> None:
+    """Run on another cluster; what does not run is only noted."""
+    body = {"cluster": options.cluster, "reason": options.reason}
+    found = control.post(f"jobs/{options.job}/move", body)
+    if "kind" in found:
+        follow(control, options, found)
+    elif options.json:
+        print_json(found)
+    else:
+        print(f"{options.job} starts on {options.cluster} from now on")
+
+
 def stop(control: Control, options: Options) -> None:
     """Stop with a savepoint."""
     follow(control, options, control.post(f"jobs/{options.job}/stop", {"drain": options.drain}))
@@ -182,6 +194,7 @@ COMMANDS: dict[str, Callable[[Control, Options], None]] = {
         upgrade,
         rollback,
         rescale,
+        move,
         stop,
         cancel,
         savepoint,

@@ -24,6 +24,7 @@ from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.replay import lifecycle as replays
 
 if TYPE_CHECKING:
+    from controlplane.backends.models import Cluster
     from controlplane.snapshots.models import Savepoint
 
 
@@ -49,6 +50,12 @@ def want(job: Job, desired: Job.Desired) -> None:
     """Note what people want of the job."""
     Job.objects.filter(pk=job.pk).update(desired_state=desired)
     job.desired_state = desired
+
+
+def place(job: Job, cluster: Cluster) -> None:
+    """From now on the job's runs begin there."""
+    Job.objects.filter(pk=job.pk).update(cluster=cluster)
+    job.cluster = cluster
 
 
 def create_run(

@@ -21,6 +21,7 @@ TITLES = {
     "upgrade": "Upgrade {job}",
     "rollback": "Roll {job} back",
     "rescale": "Rescale {job}",
+    "move": "Move {job} to another cluster",
     "discard": "Clear a cancelled savepoint of {job} away",
     "start_replay": "Replay of {job}",
     "abandon_replay": "Abandon replay of {job}",

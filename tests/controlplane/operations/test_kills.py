@@ -13,8 +13,9 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from controlplane.backends import fake
 from controlplane.jobs import actions as jobs
-from controlplane.jobs.models import Run
+from controlplane.jobs.models import Job, Run
 from controlplane.operations import runner, tasks
 from controlplane.operations.kinds import kinds
 from controlplane.operations.kinds.upgrade import Upgrade
@@ -61,9 +62,15 @@ def picture(engine) -> dict[str, object]:
         "runs": sorted(Run.objects.values_list("purpose", "state", "version__number")),
         "savepoints": sorted(Savepoint.objects.values_list("origin", "status", "verdict")),
         "replays": sorted(Replay.objects.values_list("status")),
-        "jobs": sorted((job.status.name, job.status.state) for job in engine.jobs.values()),
+        "clusters": sorted(Job.objects.values_list("cluster__name")),
+        "jobs": jobs_of(engine),
+        "jobs of the other": jobs_of(fake.engine("lab-2")),
         "saved": len(engine.savepoints),
     }
+
+
+def jobs_of(engine):
+    return sorted((job.status.name, job.status.state) for job in engine.jobs.values())
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from controlplane.api.schema.jobs import (
     SettingsIn,
     UpkeepIn,
 )
+from controlplane.api.schema.operations import OperationOut
 from controlplane.audit.redact import redacted
 from controlplane.jobs import actions, keeping
 from controlplane.jobs.models import Job
@@ -31,6 +32,7 @@ from controlplane.jobs.moving import move_job
 from controlplane.jobs.queries import current_runs, state_of
 from controlplane.live import topics
 from controlplane.live.queries import latest
+from controlplane.operations.models import Operation
 
 router = Router(tags=["jobs"])
 
@@ -80,11 +82,19 @@ def change_settings(request: ApiRequest, name: str, body: SettingsIn) -> dict[st
     return _detail(request, actions.change_settings(job, request.auth, values))
 
 
-@router.post("jobs/{name}/move", response=JobDetail, summary="Move to another cluster")
-def move(request: ApiRequest, name: str, body: MoveIn) -> dict[str, Any]:
-    """Start a job that does not run there from now on. Operator."""
+@router.post(
+    "jobs/{name}/move",
+    response={200: JobDetail, 202: OperationOut},
+    summary="Move to another cluster",
+)
+def move(
+    request: ApiRequest, name: str, body: MoveIn
+) -> Status[dict[str, Any]] | Status[Operation]:
+    """A job that runs goes on there from a savepoint (202); another one starts there. Operator."""
     job, user = job_for(request.auth, name), request.auth
-    return _detail(request, move_job(job, user, cluster_for(user, body.cluster), body.reason))
+    if operation := move_job(job, user, cluster_for(user, body.cluster), body.reason):
+        return Status(202, operation)
+    return Status(200, _detail(request, job_for(user, name)))
 
 
 @router.post("jobs/{name}/upkeep", response=JobDetail, summary="Pause or resume upkeep")

@@ -8,6 +8,7 @@ from controlplane.operations.kinds.deploy import Deploy
 from controlplane.operations.kinds.discard import Discard
 from controlplane.operations.kinds.dispose import Dispose
 from controlplane.operations.kinds.import_savepoint import ImportSavepoint
+from controlplane.operations.kinds.move import Move
 from controlplane.operations.kinds.promotions import PromoteReplay, RollBackReplay
 from controlplane.operations.kinds.replays import AbandonReplay, StartReplay
 from controlplane.operations.kinds.rescale import Rescale
@@ -27,6 +28,7 @@ _KINDS: dict[str, Kind] = {
         Upgrade(),
         Rollback(),
         Rescale(),
+        Move(),
         StartReplay(),
         AbandonReplay(),
         PromoteReplay(),

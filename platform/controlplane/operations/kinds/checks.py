@@ -10,6 +10,7 @@ from controlplane.jobs.health import live_run
 from controlplane.jobs.models import Job, JobVersion, Run
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.steps.rows import STATELESS
+from controlplane.replay.models import ENDED
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.usable import why_unusable
 
@@ -28,6 +29,13 @@ def require_no_live_run(job: Job) -> None:
     if run := live_run(job):
         msg = f"job {job.name} has a run already ({run.state}): stop it first, or upgrade it"
         raise conflict(msg)
+
+
+def require_no_replay(job: Job, to: str) -> None:
+    """Refuse while a replay runs beside the job, on its cluster."""
+    if replay := job.replays.exclude(status__in=ENDED).first():
+        msg = f"{replay} runs beside {job.name}: abandon it, or wait for its end, to {to} the job"
+        raise Refused(409, "replay", msg, {"cluster": msg})
 
 
 def require_version(job: Job, key: int) -> JobVersion:

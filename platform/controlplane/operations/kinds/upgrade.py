@@ -18,7 +18,7 @@ Guarantee   A file that builds no graph, or does not take over the state, is fou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -161,7 +161,7 @@ class Upgrade(Kind):
         Step("start", "asks the engine to start the new version", starting.start, builds=True),
         Step("confirm", "waits for every task to run", starting.confirm, record_up, 120.0),
     )
-    recovery = (
+    recovery: Sequence[Step] = (
         Step("withdraw", "takes the new version back", ending.cancel),
         Step("gone", "waits for it to be gone", await_withdrawn, record_withdrawn),
         Step("upload_old", "gives the engine the old job file", starting.upload_run, builds=True),

@@ -18,6 +18,7 @@ from controlplane.jobs.models import Run
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.steps.rows import old_run_of
+from controlplane.operations.steps.snapshotting import is_readable
 from controlplane.snapshots.models import Savepoint
 
 MOST_LOOKS = 8
@@ -35,7 +36,7 @@ def fit(context: Context) -> Outcome:
     except Unsupported as unsupported:
         return Done({"fit": f"not compared: {unsupported.message}"})
     except EngineRefused:
-        if context.params.get("savepoint") or _is_there(context, location):
+        if context.params.get("savepoint") or is_readable(context.engine, location):
             raise
         return _not_yet(context, f"snapshot {location} has been replaced meanwhile")
     if not found.ok:
@@ -49,17 +50,9 @@ def _compared(context: Context) -> str:
         return Savepoint.objects.get(pk=chosen).location
     run = old_run_of(context.operation)
     saved = run.savepoints.filter(status=Savepoint.Status.COMPLETED).order_by("-id").first()
-    if saved and _is_there(context, saved.location):
+    if saved and is_readable(context.engine, saved.location):
         return saved.location
     return context.engine.newest_snapshot(run.engine_job_id)
-
-
-def _is_there(context: Context, location: str) -> bool:
-    try:
-        context.engine.savepoint(location)
-    except EngineRefused:
-        return False
-    return True
 
 
 def _not_yet(context: Context, why: str) -> Outcome:

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from controlplane.backends.contract import SavepointSummary
-from controlplane.backends.errors import UnknownJob, UnknownTrigger
+from controlplane.backends.contract import EngineBackend, SavepointSummary
+from controlplane.backends.errors import EngineRefused, UnknownJob, UnknownTrigger
 from controlplane.jobs.models import Run
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_of
@@ -128,6 +128,15 @@ def _after_forgetting(context: Context) -> Outcome:
 def find(context: Context) -> str:
     """The savepoint in the operation's own folder, if there is one that is complete."""
     return find_in(context, old_run_of(context.operation), folder_of(context))
+
+
+def is_readable(engine: EngineBackend, location: str) -> bool:
+    """Whether that engine finds a whole snapshot there."""
+    try:
+        engine.savepoint(location)
+    except EngineRefused:
+        return False
+    return True
 
 
 def find_in(context: Context, run: Run, folder: str) -> str:
