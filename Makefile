@@ -19,7 +19,7 @@ up: setup ## the whole platform without demo jobs
 
 test: check test-unit test-postgres test-integration test-browser ## everything that CI runs
 
-check: setup bundle ## format, lint, types, import rules, and that the bundle is what its source builds
+check: setup bundle check-grafana ## format, lint, types, import rules, the bundle, and Grafana's dashboards
 	@.venv/bin/ruff format --check .
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy engine platform dashboard benchmarks
@@ -28,7 +28,7 @@ check: setup bundle ## format, lint, types, import rules, and that the bundle is
 test-unit: setup ## fast tests and doctests
 	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser" tests engine
 
-test-integration: setup ## tests with real processes
+test-integration: setup influxd ## tests with real processes
 	@$(PYTHON_IN) -m pytest -q -m integration tests
 
 bundle: ## rebuild the dashboard's bundle and compare it with what is committed
@@ -63,11 +63,11 @@ bench-replay: setup ## months of readings replayed from a savepoint, also with w
 grafana: setup ## write the dashboards of Grafana from where they are described
 	@PYTHONPATH=platform $(PYTHON_IN) -m controlplane.metrics.grafana
 
-check-grafana: ## check the dashboards by Grafana's types, and their queries by the Flux language server; needs Node
-	@cd deploy/grafana/check && npm ci --no-audit --no-fund --ignore-scripts --silent && npm run -s check
+check-grafana: ## check the dashboards by Grafana's types, and their queries by the Flux language server
+	@scripts/frontend deploy/grafana/check && node deploy/grafana/check/check.mjs
 
-influxd: ## build a real InfluxDB for the tests of the series store, with Go, into .cache/influxd
-	@mkdir -p .cache/influxd && GOBIN=$(CURDIR)/.cache/influxd CGO_ENABLED=0 go install github.com/influxdata/influxdb/cmd/influxd@v1.8.0
+influxd: ## build a real InfluxDB for the tests, with Go, into .cache/influxd
+	@scripts/influxd
 
 bench-peers: setup ## the same work on peers, beside ours: make bench-peers PEERS=csp,bytewax WORKS=tumbling SCALE=0.5
 	@$(PYTHON_IN) -m benchmarks.peers --peers "$(PEERS)" --works "$(WORKS)" --scale $(or $(SCALE),1)

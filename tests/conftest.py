@@ -1,14 +1,17 @@
-"""Which tests run again beside a database server: those that ask for a database at all.
+"""Which tests run again beside a database server, and a server that tests of several folders share.
 
-`make test-postgres` names the server in HEADWATER_DATABASE_URL. What touches no database would
-only say there what it has said without one.
+`make test-postgres` names the database in HEADWATER_DATABASE_URL: those tests run again that ask
+for one at all. What touches none would only say there what it has said without.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+
+from fixtures import influxd
 
 DATABASE = frozenset({"db", "transactional_db"})
 
@@ -24,3 +27,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def asks_for_a_database(item: pytest.Item) -> bool:
     fixtures = DATABASE.intersection(getattr(item, "fixturenames", ()))
     return bool(fixtures) or item.get_closest_marker("django_db") is not None
+
+
+@pytest.fixture(scope="session")
+def influx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real InfluxDB; it takes some seconds to start."""
+    with influxd.influxd(tmp_path_factory.mktemp("influxd")) as url:
+        yield url

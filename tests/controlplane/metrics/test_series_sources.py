@@ -14,14 +14,6 @@ MS = 1_000_000
 NOON = 1_764_504_000_000
 
 
-@pytest.fixture(scope="session")
-def influx(tmp_path_factory):
-    if influxd.binary() is None:
-        pytest.skip("no influxd: run `make influxd`, or set HEADWATER_INFLUXD")
-    with influxd.influxd(tmp_path_factory.mktemp("influxd")) as url:
-        yield url
-
-
 @pytest.fixture(params=["embedded", pytest.param("influx", marks=pytest.mark.integration)])
 def store(request, tmp_path):
     if request.param == "embedded":
