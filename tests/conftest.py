@@ -1,4 +1,4 @@
-"""Which tests run again beside a database server, and a server that tests of several folders share.
+"""Of tests in all folders: a second run on a database server, no deadlines, a shared InfluxDB.
 
 `make test-postgres` names the database in HEADWATER_DATABASE_URL: those tests run again that ask
 for one at all. What touches none would only say there what it has said without.
@@ -10,8 +10,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fixtures import influxd
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("headwater")
 
 DATABASE = frozenset({"db", "transactional_db"})
 
