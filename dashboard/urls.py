@@ -137,6 +137,7 @@ urlpatterns = [
     path("replays/", replays.page, name="replays"),
     path("replays/new/", replay_wizard.new, name="new_replay"),
     path("replays/<int:replay_id>/", replays.one, name="replay"),
+    path("replays/<int:replay_id>/clone/", replay_wizard.clone, name="clone_replay"),
     path("replays/<int:replay_id>/abandon/", replays.abandon, name="abandon"),
     path("replays/<int:replay_id>/limit/", replay_acts.limit, name="limit_replay"),
     path("replays/<int:replay_id>/pause/", replay_acts.pause, name="pause_replay"),

@@ -13,18 +13,28 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_safe
 
 from controlplane.access.errors import Refused
-from controlplane.access.lookup import job_for, savepoint_for, version_for, visible_jobs
+from controlplane.access.lookup import (
+    job_for,
+    replay_for,
+    require,
+    savepoint_for,
+    version_for,
+    visible_jobs,
+)
+from controlplane.access.models import Role
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.output_page import sink_places
 from controlplane.jobs.queries import JobFrame, job_frame
 from controlplane.replay import actions
+from controlplane.replay.preflight import check_fit
 from controlplane.replay.queries import ReplayChoices, replay_choices
-from controlplane.replay.wizard import STEPS, Plan, Restore, restore_of, savepoint_before
+from controlplane.replay.wizard import STEPS, Plan, Restore, plan_of, restore_of, savepoint_before
 from controlplane.snapshots.axis import axis
 from controlplane.snapshots.models import Savepoint
 from dashboard.answers import checked, started
@@ -79,6 +89,17 @@ def new(request: UserRequest) -> HttpResponse:
     return render(request, "replays/new.html", context | _planned(request, job, frame))
 
 
+@login_required
+@require_safe
+def clone(request: UserRequest, replay_id: int) -> HttpResponse:
+    """The last step of a plan like that of a replay; consent to losses is given anew."""
+    replay = replay_for(request.user, replay_id)
+    require(request.user, replay.job, Role.OPERATOR)
+    check_fit(replay.savepoint, replay.version)
+    address = Address(_pairs(replay.job, plan_of(replay), "event"))
+    return redirect(reverse("dashboard:new_replay") + address.of("review"))
+
+
 def _planned(request: UserRequest, job: Job, frame: JobFrame) -> dict[str, Any]:
     """What the page shows of the plan; nothing to who may not start it."""
     form = PlanForm(request.GET)
@@ -89,6 +110,8 @@ def _planned(request: UserRequest, job: Job, frame: JobFrame) -> dict[str, Any]:
     if not frame.may_operate or savepoint is None or version is None:
         return {"choices": choices}
     faults = {name: str(errors[0]) for name, errors in form.errors.items()}
+    if asked.get("sp") not in {None, savepoint.pk}:
+        faults["sp"] = f"savepoint {asked['sp']} is no choice: take one of these"
     savepoint = _before(choices, asked, faults) or savepoint
     plan = _plan(savepoint, version, asked, request.GET)
     try:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.lookup import job_for, stray_for, visible_jobs
+from controlplane.access.lookup import job_for, operable_jobs, stray_for, visible_jobs
 from controlplane.jobs.queries import job_frame
 from controlplane.snapshots import actions, strays
 from controlplane.snapshots.axis import axis
@@ -81,6 +81,7 @@ def every(request: UserRequest) -> HttpResponse:
             "wanted": wanted,
             "recovery": [(job, points[job.pk]) for job in jobs if points[job.pk].objective],
             "storage": storage(jobs),
+            "operable": operable_jobs(request.user),
             **_choices(),
         },
     )

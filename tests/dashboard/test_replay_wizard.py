@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from controlplane.backends.contract import SavepointSummary
+from controlplane.replay.actions import start_replay
 from controlplane.snapshots.models import Savepoint
 
 
@@ -166,3 +167,47 @@ def test_input_that_is_gone_needs_consent_of_its_own_before_the_review(
     fields = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
     as_(alice).post("/replays/new/", fields)
     assert known.replays.get().accepted_gaps == ["flights"]
+
+
+def test_a_savepoint_that_is_no_choice_is_said_so_and_not_replaced_by_another(step, savepoint):
+    page = step("review", sp=savepoint.pk + 1)
+    assert at(page)[0] == "start"
+    assert f"Savepoint {savepoint.pk + 1} is no choice: take one of these." in page
+
+
+@pytest.fixture
+def replayed(known, alice, engine):
+    engine.drops = {"late": 4}
+    version = known.job.versions.get()
+    start_replay(known, version, alice, 3, discards=True, read_limit=5000.0, drop=["late"])
+    return known.replays.get()
+
+
+def test_a_clone_is_the_same_plan_whose_losses_are_agreed_to_anew(as_, alice, bob, replayed):
+    response = as_(alice).get(f"/replays/{replayed.pk}/clone/")
+    chosen = dict(parse_qsl(response["Location"].partition("?")[2]))
+    assert (chosen["parallelism"], chosen["limit"], chosen["sink"]) == ("3", "5000", "none")
+    assert (chosen["step"], "drop" in chosen) == ("review", False)
+    page = as_(alice).get(response["Location"]).content.decode()
+    assert at(unescape(page))[0] == "restore"
+    assert f'href="/replays/{replayed.pk}/clone/"' in as_(alice).get("/replays/").content.decode()
+    assert "/clone/" not in as_(bob).get("/replays/").content.decode()
+
+
+def test_a_clone_of_a_replay_whose_savepoint_is_gone_says_so(as_, alice, replayed):
+    Savepoint.objects.update(verdict="damaged")
+    response = as_(alice).get(f"/replays/{replayed.pk}/clone/")
+    assert response.status_code == 409
+    assert b"cannot be replayed from" in response.content
+
+
+def test_savepoints_of_all_jobs_can_be_replayed_from_by_operators_only(as_, alice, bob, savepoint):
+    here = f"/replays/new/?job=flights&amp;sp={savepoint.pk}"
+    assert here in as_(alice).get("/savepoints/").content.decode()
+    assert here not in as_(bob).get("/savepoints/").content.decode()
+
+
+def test_a_job_without_savepoints_leads_to_what_has_to_be_done(as_, alice, running):
+    assert "/replays/new/?job=flights" in as_(alice).get("/jobs/flights/").content.decode()
+    page = as_(alice).get("/replays/new/?job=flights").content.decode()
+    assert "Take one: the job goes on meanwhile. Then come back." in page

@@ -258,8 +258,9 @@ def _gone(operator: OperatorPlan, known: SourceInput, allowed: bool) -> RestoreR
         uid=operator.uid,
         name=operator.name,
         outcome=Outcome.MISSING_INPUT,
-        reason=f"input that it has not read is not there any more: {known.sentence}; bring it "
-        "back, choose a later snapshot, or accept that the job goes on without it",
+        reason="input that it has not read is not there any more: "
+        f"{'; '.join(known.sentences)}; bring it back, choose a later snapshot, or accept that the "
+        "job goes on without it",
         allowed=allowed,
     )
 

@@ -54,11 +54,11 @@ class SourceInput:
     """Splits of which it cannot tell."""
 
     @property
-    def sentence(self) -> str:
-        """The gaps for people."""
+    def sentences(self) -> list[str]:
+        """The gaps for people; of many the first ones, and how many more there are."""
         named = [f"split '{split}', {gap}" for split, gap in sorted(self.gaps.items())[:SHOWN]]
         more = len(self.gaps) - len(named)
-        return "; ".join([*named, *([f"and {more} more splits"] if more else [])])
+        return [*named, *([f"and {more} more splits"] if more else [])]
 
     def to_json(self) -> JsonObject:
         """Return plain JSON."""

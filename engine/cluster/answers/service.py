@@ -301,7 +301,7 @@ class JobManagerService:
         path = self._places.place(request.savepoint_path).url
         built = await self._artifacts.look(request.program, await positions_at(request))
         manifest, report = await check(path, built, request)
-        return Preflight(built.plan, manifest, report)
+        return Preflight(built.plan, manifest, report, built.inputs)
 
     async def dispose_savepoint(self, path: str) -> str:
         """Begin to delete a savepoint's folder and return a trigger id."""

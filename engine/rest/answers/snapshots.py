@@ -141,12 +141,29 @@ class PreflightRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceInput:
+    """What one source has of the input that it would go on with."""
+
+    uid: str
+    gone: tuple[str, ...]
+    """What is not there any more, split by split; of many the first ones."""
+    unknown: int
+    """Splits of which it cannot tell."""
+
+    @classmethod
+    def of(cls, body: JsonObject) -> SourceInput:
+        """Read an entry of `inputs`."""
+        return cls(body["uid"], tuple(body["gone"]), body["unknown"])
+
+
+@dataclass(frozen=True, slots=True)
 class PreflightReport:
     """Whether a program would start from a snapshot, operator by operator."""
 
     ok: bool
     rows: tuple[PreflightRow, ...]
     warnings: tuple[str, ...]
+    inputs: tuple[SourceInput, ...]
     savepoint: SavepointSummary
     plan: Mapping[str, Any]
     """The program's plan in our engine's own form."""
@@ -163,6 +180,7 @@ class PreflightReport:
             ok=body["ok"],
             rows=tuple(PreflightRow.of(row) for row in body["rows"]),
             warnings=tuple(body["warnings"]),
+            inputs=tuple(map(SourceInput.of, body["inputs"])),
             savepoint=SavepointSummary.of(body["savepoint"]),
             plan=body["plan"],
         )

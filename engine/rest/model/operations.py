@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.compatibility import RestoreReport
+from engine.checkpoint.restoring.inputs import Inputs
 from engine.elements import Micros
 from engine.graph.plan import Plan
 
@@ -32,6 +33,8 @@ class Preflight:
     plan: Plan
     manifest: Manifest
     report: RestoreReport
+    inputs: Inputs = field(default_factory=dict)
+    """What the program's sources say of the input that it would go on with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,10 @@ def preflight(path: str, checked: Preflight) -> dict[str, object]:
         "ok": not checked.report.refused,
         "rows": [_row(row) for row in checked.report.rows],
         "warnings": list(checked.report.warnings),
+        "inputs": [
+            {"uid": uid, "gone": one.sentences, "unknown": one.unknown}
+            for uid, one in checked.inputs.items()
+        ],
         "savepoint": savepoint(path, checked.manifest),
         "plan": engine_plan(checked.plan),
     }

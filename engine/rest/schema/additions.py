@@ -257,11 +257,20 @@ class PreflightRow(TypedDict):
     allowed: bool
 
 
+class SourceInput(TypedDict):
+    """What a source has no more of the input that it would go on with, and of how much it knows."""
+
+    uid: str
+    gone: list[str]
+    unknown: int
+
+
 class Preflight(TypedDict):
     """What a start from a snapshot would restore."""
 
     ok: bool
     rows: list[PreflightRow]
+    inputs: list[SourceInput]
     warnings: list[str]
     savepoint: Savepoint
     plan: EnginePlan

@@ -164,6 +164,14 @@ def roles_of(user: User) -> dict[str, Role]:
     return {name: min(Role(role), highest, key=RANK.__getitem__) for name, role in pairs}
 
 
+def operable_jobs(user: User) -> frozenset[int]:
+    """Ids of the jobs with which `user` may do something: operator, or more."""
+    held = roles_of(user).items()
+    teams = [name for name, role in held if RANK[role] >= RANK[Role.OPERATOR]]
+    found = visible_jobs(user).filter(team__name__in=teams)
+    return frozenset(found.values_list("pk", flat=True))
+
+
 def role_in(user: Person, team: Team) -> Role | None:
     """What `user` may do in `team`; a superuser is admin everywhere."""
     if not user.is_authenticated:

@@ -117,6 +117,17 @@ class RestoreRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceInput:
+    """What one source has of the input that it would go on with."""
+
+    uid: str
+    gone: Sequence[str]
+    """What is not there any more, split by split; of many the first ones."""
+    unknown: int
+    """Splits of which it cannot tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class Preflight:
     """What a start from a savepoint would restore."""
 
@@ -124,6 +135,8 @@ class Preflight:
     rows: Sequence[RestoreRow]
     refusals: Sequence[str]
     """Why it would not start, one sentence each; empty when it would."""
+    inputs: Sequence[SourceInput] = ()
+    """Of every source that would go on from the savepoint."""
 
 
 class EngineBackend(SnapshotKeeper, Protocol):

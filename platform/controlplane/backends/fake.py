@@ -28,6 +28,7 @@ from controlplane.backends.contract import (
     Preflight,
     RestoreRow,
     SavepointSummary,
+    SourceInput,
     Start,
     TriggerStatus,
 )
@@ -63,6 +64,8 @@ class FakeEngine(FakeSnapshots):
     """Operators (uid to rows) of its savepoints that no job has."""
     gaps: Mapping[str, str] = field(default_factory=dict)
     """What sources (by uid) have no more of the input that a restore needs."""
+    unsure: Sequence[str] = ()
+    """Sources that do not know what input they have."""
     refuses_artifact: tuple[str, str] = ("", "")
     """Part of a name and a reason: no artifact whose id has that part is started."""
     rescales: bool = True
@@ -273,7 +276,9 @@ class FakeEngine(FakeSnapshots):
         lost = [self._dropped(uid, allowed=uid in request.allow_non_restored) for uid in self.drops]
         lost += [self._gone(uid, uid in request.accept_missing_input) for uid in self.gaps]
         refusals += [one.sentence for one in lost if not one.allowed]
-        return Preflight(not refusals, [row, *lost], refusals)
+        gone = [SourceInput(uid, [text], 0) for uid, text in self.gaps.items()]
+        inputs = [*gone, *(SourceInput(uid, [], 1) for uid in self.unsure)]
+        return Preflight(not refusals, [row, *lost], refusals, inputs)
 
     def _gone(self, uid: str, allowed: bool) -> RestoreRow:
         sentence = f"operator {uid}: input is not there any more: {self.gaps[uid]}; accept that"

@@ -20,6 +20,7 @@ from controlplane.backends.contract import (
     Preflight,
     RestoreRow,
     SavepointSummary,
+    SourceInput,
     Start,
     TriggerStatus,
 )
@@ -199,7 +200,8 @@ class RestBackend(RestSnapshots):
             )
             for row in report.rows
         ]
-        return Preflight(report.ok, rows, report.refusals)
+        inputs = [SourceInput(one.uid, one.gone, one.unknown) for one in report.inputs]
+        return Preflight(report.ok, rows, report.refusals, inputs)
 
     def _require(self, feature: str, to: str) -> None:
         """Refuse what only some engines can do. Raises Unsupported."""

@@ -6,6 +6,7 @@ import argparse
 
 JOB = "name of a job"
 ONE = {
+    "clone": "start another one like it",
     "watch": "follow it until it has caught up",
     "pause": "let it read nothing for now",
     "resume": "let it go on",
@@ -17,7 +18,7 @@ ONE = {
     "rollback": "let the version before take its place again",
     "abandon": "end it",
 }
-WAITING = ("start", "promote", "rollback", "abandon")
+WAITING = ("start", "clone", "promote", "rollback", "abandon")
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
@@ -33,28 +34,33 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     start.add_argument("--until", metavar="TIME", help="end there: 2013-06-01T00:00:00Z")
     start.add_argument("--dry-run", action="store_true", help="sinks write nothing")
     start.add_argument("--limit", type=rate, metavar="RATE", help="rows per second, or none")
-    start.add_argument(
-        "--drop",
-        action="append",
-        default=[],
-        metavar="UID[/STATE]",
-        help="state that may be left behind; as often as needed",
-    )
-    start.add_argument(
-        "--accept-missing-input",
-        action="append",
-        default=[],
-        metavar="UID",
-        help="source that may go on without input which is not there any more",
-    )
     for name, what in ONE.items():
         acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
+    for name in ("start", "clone"):
+        _add_consent(acts.choices[name])
     acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")
     acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
     for name in WAITING:
         acts.choices[name].add_argument(
             "--no-wait", action="store_true", help="say which operation it is, and go"
         )
+
+
+def _add_consent(act: argparse.ArgumentParser) -> None:
+    act.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="UID[/STATE]",
+        help="state that may be left behind; as often as needed",
+    )
+    act.add_argument(
+        "--accept-missing-input",
+        action="append",
+        default=[],
+        metavar="UID",
+        help="source that may go on without input which is not there any more",
+    )
 
 
 def count(text: str) -> int:

@@ -1,6 +1,6 @@
 """headwater --control URL replay …: a replay planned, started, watched, compared and promoted.
 
-plan | start JOB SAVEPOINT VERSION      watch | pause | resume | throttle | compare REPLAY
+plan | start JOB SAVEPOINT VERSION      clone | watch | pause | resume | throttle | compare REPLAY
 accept REPLAY DIFFERENCE                check | promote | rollback | abandon REPLAY
 """
 
@@ -52,9 +52,18 @@ def start(control: Control, options: Options) -> None:
         "drop": options.drop,
         "accept_missing_input": options.accept_missing_input,
     }
-    found = control.post(f"jobs/{options.job}/replays", body)
+    _started(control, options, control.post(f"jobs/{options.job}/replays", body))
+
+
+def _started(control: Control, options: Options, found: Row) -> None:
     print(f"replay {found['replay']['id']} is {found['replay']['name']}", file=sys.stderr)
     follow(control, options, found["operation"])
+
+
+def clone(control: Control, options: Options) -> None:
+    """Start another one with the same plan, and wait until it replays."""
+    body = {"drop": options.drop, "accept_missing_input": options.accept_missing_input}
+    _started(control, options, control.post(f"replays/{options.replay}/clone", body))
 
 
 def watch(control: Control, options: Options) -> None:
@@ -185,6 +194,7 @@ ACTS: dict[str, Callable[[Control, Options], None]] = {
     for act in (
         plan,
         start,
+        clone,
         watch,
         pause,
         resume,

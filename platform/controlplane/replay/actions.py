@@ -76,6 +76,28 @@ def start_replay(
     return replay, operation
 
 
+def clone_replay(
+    replay: Replay,
+    actor: User,
+    drop: Collection[str] = (),
+    accept_missing: Collection[str] = (),
+    idempotency_key: str = "",
+) -> tuple[Replay, Operation]:
+    """Start another one with the same plan; what may be lost is agreed to anew. Operator."""
+    return start_replay(
+        replay.savepoint,
+        replay.version,
+        actor,
+        replay.parallelism,
+        idempotency_key,
+        until=replay.until,
+        discards=replay.discards,
+        read_limit=replay.read_limit,
+        drop=drop,
+        accept_missing=accept_missing,
+    )
+
+
 def abandon_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:
     """End a replay for good; what it wrote beside the targets stays. Operator."""
     require(actor, replay.job, Role.OPERATOR)

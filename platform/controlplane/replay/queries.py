@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from controlplane.access.lookup import visible_jobs
+from controlplane.access.lookup import operable_jobs, visible_jobs
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.live import topics
 from controlplane.live.queries import latest
@@ -141,6 +141,7 @@ class ReplayLine:
 
     replay: Replay
     figures: Mapping[str, Any]
+    may_operate: bool
 
     @property
     def topic(self) -> str:
@@ -152,7 +153,10 @@ def replay_lines(user: User, job: Job | None = None, limit: int = 100) -> tuple[
     """The newest replays of a job, or of every job that the user may see."""
     found = Replay.objects.filter(job__in=[job.pk] if job else visible_jobs(user))
     rows = found.select_related("job", "version", "savepoint", "created_by").order_by("-number")
-    return tuple(ReplayLine(one, replay_page(one).figures) for one in rows[:limit])
+    mine = operable_jobs(user)
+    return tuple(
+        ReplayLine(one, replay_page(one).figures, one.job_id in mine) for one in rows[:limit]
+    )
 
 
 @dataclass(frozen=True, slots=True)

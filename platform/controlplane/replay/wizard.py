@@ -16,6 +16,7 @@ from controlplane.backends.contract import RestoreRow
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.moments import epoch_ms
 from controlplane.replay.actions import check_until
+from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
 from controlplane.snapshots.catalogue import CatalogueRow
 from controlplane.snapshots.models import Savepoint
@@ -66,6 +67,19 @@ class Plan:
         """Event time from the savepoint to where the live job is."""
         start = epoch_ms(self.savepoint.event_time)
         return None if start is None or live_ms is None else max(0, live_ms - start)
+
+
+def plan_of(replay: Replay) -> Plan:
+    """A plan like that of a replay, without what was agreed to: a new one asks anew."""
+    return Plan(
+        savepoint=replay.savepoint,
+        version=replay.version,
+        parallelism=replay.parallelism,
+        read_limit=replay.read_limit,
+        until=replay.until,
+        discards=replay.discards,
+        drop=(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """The catalogue of savepoints as pages show it: each with its uses and what becomes of it.
 
 Cost     a fixed number of queries, however many savepoints and jobs.
-Missing  until when the input of a savepoint is kept nobody reports: it is shown as unknown.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from datetime import datetime
 
 from controlplane.jobs.models import Job
 from controlplane.moments import epoch_ms
+from controlplane.snapshots.inputs import KnownInput, known_input
 from controlplane.snapshots.keeping import DECIDABLE, candidates, decidable, rules_of
 from controlplane.snapshots.models import (
     ENDED,
@@ -80,6 +80,11 @@ class CatalogueRow:
         if self.verdict is None or not self.verdict.keep or self.verdict.by_rule:
             return ""
         return self.verdict.reason
+
+    @property
+    def input(self) -> KnownInput:
+        """Whether the input that it needs is there."""
+        return known_input(self.savepoint.inputs)
 
     @property
     def health(self) -> str:

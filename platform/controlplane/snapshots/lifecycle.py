@@ -11,6 +11,7 @@ Guarantee   Each is one compare-and-set. Only a completed one can be started fro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from controlplane.snapshots.models import Savepoint
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from controlplane.backends.contract import SavepointSummary
+    from controlplane.backends.contract import SavepointSummary, SourceInput
 
 Status = Savepoint.Status
 
@@ -129,6 +130,14 @@ def verified(
     savepoint.refresh_from_db()
     if verdict != Savepoint.Verdict.WHOLE:
         _tell(savepoint, now, "crit", f"Savepoint {savepoint.get_verdict_display().lower()}")
+
+
+def input_seen(
+    savepoint: Savepoint, sources: Sequence[SourceInput], why_not: str, now: datetime
+) -> None:
+    """Its sources were asked for the input that a restore needs; or could not, for a reason."""
+    found = {"at": now.isoformat(), "why_not": why_not, "sources": [asdict(one) for one in sources]}
+    Savepoint.objects.filter(pk=savepoint.pk).update(inputs=found)
 
 
 def seen(savepoint: Savepoint, missing_since: datetime | None) -> None:

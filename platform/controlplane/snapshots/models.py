@@ -139,6 +139,9 @@ class Savepoint(models.Model):
     verified_at = models.DateTimeField(null=True, blank=True)
     problems = models.JSONField(default=list, blank=True)
     """A sentence per file that was found missing, torn or altered."""
+    inputs = models.JSONField(default=dict, blank=True)
+    """What its sources said when they were last asked for the input that a restore needs, see
+    `inputs.py`; empty: nobody has asked."""
     missing_since = models.DateTimeField(null=True, blank=True)
     """Since when its files are known to be gone."""
     delete_at = models.DateTimeField(null=True, blank=True)

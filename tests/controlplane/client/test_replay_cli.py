@@ -103,3 +103,10 @@ def test_abandoned(headwater, replay):
     assert headwater("replay", "abandon", str(replay.pk))[0] == 0
     replay.refresh_from_db()
     assert replay.status == Replay.Status.ABANDONED
+
+
+def test_a_clone_starts_the_same_again(headwater, replay):
+    code, _, err = headwater("replay", "clone", str(replay.pk), "--no-wait")
+    assert (code, "is r-2" in err) == (0, True), err
+    one, other = Replay.objects.order_by("number")
+    assert (one.savepoint, one.version) == (other.savepoint, other.version)

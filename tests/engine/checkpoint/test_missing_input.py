@@ -160,7 +160,9 @@ def test_a_split_whose_input_is_gone_has_ended_under_any_name_of_its_source(
 
 def test_a_sentence_names_three_splits_and_counts_the_others() -> None:
     gaps = {f"{n}.jsonl": Gap("all of it", MIN_TIME) for n in range(5)}
-    assert SourceInput(gaps).sentence == (
-        "split '0.jsonl', all of it; split '1.jsonl', all of it; split '2.jsonl', all of it; "
-        "and 2 more splits"
-    )
+    assert SourceInput(gaps).sentences == [
+        "split '0.jsonl', all of it",
+        "split '1.jsonl', all of it",
+        "split '2.jsonl', all of it",
+        "and 2 more splits",
+    ]

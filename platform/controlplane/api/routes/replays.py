@@ -21,6 +21,7 @@ from controlplane.api.auth import ApiRequest
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
 from controlplane.api.schema.operations import OperationOut
 from controlplane.api.schema.replays import (
+    CloneIn,
     LimitIn,
     OutputOut,
     PauseIn,
@@ -86,6 +87,18 @@ def abandon(request: ApiRequest, replay_id: int) -> Status[Operation]:
     """End a replay; the live job is not touched. Operator."""
     replay = replay_for(request.auth, replay_id)
     return Status(202, actions.abandon_replay(replay, request.auth))
+
+
+@router.post("replays/{replay_id}/clone", response={202: ReplayStarted}, summary="Clone")
+def clone(
+    request: ApiRequest, replay_id: int, body: CloneIn, idempotency_key: IdempotencyKey = ""
+) -> Status[dict[str, Any]]:
+    """Start another one with the same plan; consent to losses is given anew. Operator."""
+    key = key_of(request.auth, idempotency_key)
+    replay, operation = actions.clone_replay(
+        replay_for(request.auth, replay_id), request.auth, body.drop, body.accept_missing_input, key
+    )
+    return Status(202, {"replay": replay, "operation": operation})
 
 
 @router.get("jobs/{name}/replays/plan", response=PlanOut, summary="What a replay would restore")

@@ -74,7 +74,16 @@ class ReplayOut(Schema):
         return replay.run_id
 
 
-class ReplayIn(Schema):
+class CloneIn(Schema):
+    """What somebody agrees to."""
+
+    drop: list[str] = Field([], description="state that may be left behind: uid or uid/state")
+    accept_missing_input: list[str] = Field(
+        [], description="sources that may go on without input which is not there any more: uid"
+    )
+
+
+class ReplayIn(CloneIn):
     """A replay to be started."""
 
     savepoint: int = Field(ge=1, description="id")
@@ -83,10 +92,6 @@ class ReplayIn(Schema):
     until: AwareDatetime | None = Field(None, description="event time at which it ends")
     dry_run: bool = Field(False, description="its sinks write nothing")
     rows_per_second: float | None = Field(None, gt=0, description="that it reads; null: no limit")
-    drop: list[str] = Field([], description="state that may be left behind: uid or uid/state")
-    accept_missing_input: list[str] = Field(
-        [], description="sources that may go on without input which is not there any more: uid"
-    )
 
 
 class ReplayStarted(Schema):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ninja import Field, Schema
 from pydantic import AwareDatetime
 
+from controlplane.snapshots.inputs import known_input
 from controlplane.snapshots.models import Savepoint, SavepointSchedule
 from controlplane.snapshots.schedule_options import window_words
 
@@ -50,6 +51,18 @@ class SavepointOut(Schema):
     delete_reason: str
     verdict: str = Field(description="whole, damaged, unreadable; empty: not verified")
     verified_at: datetime | None
+    input: str = Field(description="that a restore needs: there, gone or unknown")
+    input_seen_at: datetime | None = Field(description="when its sources were asked")
+
+    @staticmethod
+    def resolve_input(savepoint: Savepoint) -> str:
+        """As far as anybody has looked."""
+        return known_input(savepoint.inputs).state
+
+    @staticmethod
+    def resolve_input_seen_at(savepoint: Savepoint) -> datetime | None:
+        """When somebody has."""
+        return known_input(savepoint.inputs).at
 
     @staticmethod
     def resolve_job(savepoint: Savepoint) -> str:

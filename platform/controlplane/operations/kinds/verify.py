@@ -1,6 +1,6 @@
 """Verify: let the engine read every byte of a savepoint and compare it with its hashes.
 
-    manifest → verify → look
+    manifest → verify → look → input
 
 Guarantee   The verdict is what was read, never what could not be: an engine that is away, or too
             busy, changes nothing. It needs no run, and holds up nothing else of the job.
@@ -9,12 +9,16 @@ Guarantee   The verdict is what was read, never what could not be: an engine tha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from controlplane.access.errors import conflict
+from controlplane.backends.contract import SourceInput, Start
 from controlplane.backends.errors import EngineRefused, NoSnapshot, UnknownTrigger
+from controlplane.jobs.artifacts import is_whole
 from controlplane.jobs.models import Job
+from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import Context, Done, Kind, Outcome, Step, StepFailed, Wait
 from controlplane.operations.models import Operation
 from controlplane.operations.steps.rows import conclude
@@ -82,6 +86,40 @@ def record_verdict(context: Context) -> None:
     conclude(context, text, f"/savepoints/{savepoint.pk}/")
 
 
+def ask_sources(context: Context) -> Outcome:
+    """Whether all input that a restore needs is there: the engine builds the graph to ask."""
+    savepoint = Savepoint.objects.select_related("job", "version").get(
+        pk=context.params["savepoint"]
+    )
+    version = savepoint.version or savepoint.job.versions.order_by("-number").first()
+    if context.result["verdict"] != Verdict.WHOLE:
+        return Done({"inputs": [], "why_not": "it is not whole"})
+    if version is None or not is_whole(version.artifact, version.checksum):
+        return Done({"inputs": [], "why_not": "there is no file of a version to ask"})
+    settings = settings_from(savepoint.job.settings)
+    try:
+        found = context.engine.preflight(
+            Start(
+                artifact_id=context.engine.upload(version.filename, version.artifact),
+                engine_job_id="",
+                parallelism=settings.parallelism,
+                arguments=settings.arguments,
+                settings=settings.for_engine(savepoint.job.name),
+                savepoint_path=savepoint.location,
+            )
+        )
+    except EngineRefused as error:
+        return Done({"inputs": [], "why_not": error.message})
+    return Done({"inputs": [asdict(one) for one in found.inputs], "why_not": ""})
+
+
+def record_input(context: Context) -> None:
+    """Keep what they said."""
+    savepoint = Savepoint.objects.get(pk=context.params["savepoint"])
+    sources = [SourceInput(**one) for one in context.result["inputs"]]
+    savepoints.input_seen(savepoint, sources, context.result["why_not"], context.now)
+
+
 MANIFEST = Step("manifest", "reads the manifest", read_manifest)
 ASK = Step("verify", "asks the engine to read every byte", ask)
 LOOK_TEXT = "waits for the engine to read every byte"
@@ -96,6 +134,7 @@ class Verify(Kind):
         MANIFEST,
         ASK,
         Step("look", LOOK_TEXT, look, record_verdict, VERIFY_TIMEOUT_S),
+        Step("input", "asks its sources for the input", ask_sources, record_input, builds=True),
     )
 
     def scope(self, job: Job, params: Mapping[str, Any]) -> str:
