@@ -1,8 +1,4 @@
-"""Every page that the browser tests open: one line adds a page to all of them.
-
-no sideways scroll    at 1440, 1024 and 400 px     test_shell.py
-axe                   both themes, 1440 and 400    test_axe.py
-"""
+"""Every page that `browser/test_every_page.py` opens, and looks at in each width and theme."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser_pages import PAGES
-
 pytestmark = pytest.mark.browser
 
 FIXTURE = json.loads((Path(__file__).parents[1] / "dashboard" / "format.json").read_text("utf-8"))
@@ -28,15 +26,6 @@ def test_the_browser_formats_as_the_fixture_says(page: Page):
         "cases => cases.map(c => headwater.fmt.formats[c.format](c.value))", FIXTURE["cells"]
     )
     assert cells == [case["html"] for case in FIXTURE["cells"]]
-
-
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("width", [1440, 1024, 400])
-def test_no_page_scrolls_sideways(path, width, page: Page):
-    page.set_viewport_size({"width": width, "height": 860})
-    page.goto(path)
-    page.wait_for_function("window.headwater")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_first_page_is_light(page: Page):
