@@ -29,7 +29,7 @@ test-unit: setup ## fast tests and doctests
 	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser" tests engine
 
 test-integration: setup influxd ## tests with real processes
-	@$(PYTHON_IN) -m pytest -q -m integration tests
+	@$(PYTHON_IN) -m pytest -q -n 2 --dist loadfile -m integration $$(grep -rlE "mark\.integration" tests --include="test_*.py")
 
 bundle: ## rebuild the dashboard's bundle and compare it with what is committed
 	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null

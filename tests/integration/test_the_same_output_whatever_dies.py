@@ -20,8 +20,23 @@ from integration.conftest import Bench
 
 pytestmark = pytest.mark.integration
 
-PACE = 3_600 * 5
-"""The recording takes eight seconds: time for checkpoints, kills and restarts in its midst."""
+SLOWLY = 1_500
+"""Rows a second: the recording lasts for sixteen seconds, or until the test wants its end."""
+
+
+def start(bench: Bench, parallelism: int = 2) -> str:
+    """A job that is in the midst of its input."""
+    bench.settings = {"headwater.read-limit": str(SLOWLY)}
+    job = bench.submit(parallelism)
+    bench.await_status(job, JobStatus.RUNNING)
+    return job
+
+
+def finish(bench: Bench, job: str) -> JobStatus:
+    """Let it read the rest as fast as it can."""
+    if not wait_until(lambda: bench.status(job), "somebody answers").terminal:
+        bench.client.limit_reading(job, None)
+    return bench.await_end(job)
 
 
 def test_an_undisturbed_job_writes_what_plain_polars_computes(
@@ -52,11 +67,10 @@ KILLS: dict[str, Callable[[LocalCluster], object]] = {
 
 @pytest.mark.parametrize("victim", KILLS)
 def test_a_kill_changes_nothing(bench: Bench, undisturbed: pl.DataFrame, victim: str) -> None:
-    job = bench.submit(speed=PACE)
-    bench.await_status(job, JobStatus.RUNNING)
-    bench.await_checkpoints(job, 2)
+    job = start(bench)
+    bench.await_checkpoints(job, 3)
     KILLS[victim](bench.cluster)
-    assert bench.await_end(job) is JobStatus.FINISHED
+    assert finish(bench, job) is JobStatus.FINISHED
     assert_frame_equal(recording.written(bench.output), undisturbed, check_exact=True)
     assert hidden_files(bench.output) == []
 
@@ -66,23 +80,22 @@ def test_kills_at_random_moments_change_nothing(
     bench: Bench, undisturbed: pl.DataFrame, seed: int
 ) -> None:
     chance = random.Random(seed)
-    job = bench.submit(speed=PACE)
+    job = start(bench)
     for victim in chance.choices(sorted(KILLS), k=3):
         bench.await_status(job, JobStatus.RUNNING, JobStatus.FINISHED)
         if bench.status(job) is JobStatus.RUNNING:
             bench.await_checkpoints(job, chance.randrange(3))
             if bench.cluster.workers():
                 KILLS[victim](bench.cluster)
-    assert bench.await_end(job) is JobStatus.FINISHED, f"seed {seed}"
+    assert finish(bench, job) is JobStatus.FINISHED, f"seed {seed}"
     assert_frame_equal(recording.written(bench.output), undisturbed, check_exact=True)
 
 
 def test_a_job_stopped_and_moved_goes_on_elsewhere_at_another_parallelism(
     bench: Bench, undisturbed: pl.DataFrame, tmp_path: Path
 ) -> None:
-    job = bench.submit(parallelism=1, speed=PACE)
-    bench.await_status(job, JobStatus.RUNNING)
-    bench.await_checkpoints(job, 2)
+    job = start(bench, parallelism=1)
+    bench.await_checkpoints(job, 3)
     stopped = bench.await_savepoint(job, bench.client.stop(job, StopRequest()))
     assert bench.status(job) is JobStatus.FINISHED
     moved = shutil.move(stopped, tmp_path / "moved")
@@ -105,12 +118,11 @@ def test_a_job_stopped_and_moved_goes_on_elsewhere_at_another_parallelism(
 def test_a_savepoint_leaves_the_job_running_and_may_be_taken_away_at_once(
     bench: Bench, undisturbed: pl.DataFrame, tmp_path: Path
 ) -> None:
-    job = bench.submit(speed=PACE)
-    bench.await_status(job, JobStatus.RUNNING)
+    job = start(bench)
     trigger = bench.client.trigger_savepoint(job, SavepointRequest(str(tmp_path / "mine")))
     shutil.rmtree(bench.await_savepoint(job, trigger))
     bench.cluster.kill_worker()
-    assert bench.await_end(job) is JobStatus.FINISHED
+    assert finish(bench, job) is JobStatus.FINISHED
     assert_frame_equal(recording.written(bench.output), undisturbed, check_exact=True)
 
 
