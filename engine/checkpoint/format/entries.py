@@ -237,7 +237,7 @@ def _contents_json(part: OperatorPart | OperatorEntry) -> JsonObject:
     return {
         "watermark": time_json(part.watermark),
         "states": [state.to_json() for state in part.states],
-        "splits": {id_: _split_json(split) for id_, split in part.splits.items()},
+        "splits": {id_: split_json(split) for id_, split in part.splits.items()},
         "committables": list(part.committables),
     }
 
@@ -246,12 +246,13 @@ def _contents(value: JsonObject) -> JsonObject:
     return {
         "watermark": time_from_json(value["watermark"]),
         "states": tuple(StateEntry.from_json(state) for state in value["states"]),
-        "splits": {id_: _split(split) for id_, split in value["splits"].items()},
+        "splits": {id_: split_from_json(split) for id_, split in value["splits"].items()},
         "committables": tuple(value["committables"]),
     }
 
 
-def _split_json(split: SplitState) -> JsonObject:
+def split_json(split: SplitState) -> JsonObject:
+    """Return a place in the input as plain JSON; its generator only where it has one."""
     return {
         "position": split.position,
         "watermark": time_json(split.watermark),
@@ -261,7 +262,8 @@ def _split_json(split: SplitState) -> JsonObject:
     }
 
 
-def _split(value: JsonObject) -> SplitState:
+def split_from_json(value: JsonObject) -> SplitState:
+    """Read what `split_json` gave."""
     return SplitState(
         position=value["position"],
         watermark=time_from_json(value["watermark"]),

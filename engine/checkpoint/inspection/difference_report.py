@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.checkpoint.format.entries import time_from_json, time_json
+from engine.checkpoint.format.entries import split_from_json, split_json
 from engine.checkpoint.inspection.plain_values import plain
 from engine.operators.sources.source import SplitState
 
@@ -81,8 +81,8 @@ class SplitDifference:
         return {
             "operator": self.uid,
             "split": self.split,
-            "left": self.left and _place(self.left),
-            "right": self.right and _place(self.right),
+            "left": self.left and split_json(self.left),
+            "right": self.right and split_json(self.right),
         }
 
     @classmethod
@@ -92,8 +92,8 @@ class SplitDifference:
         return cls(
             uid=str(value["operator"]),
             split=str(value["split"]),
-            left=left and _split(left),
-            right=right and _split(right),
+            left=left and split_from_json(left),
+            right=right and split_from_json(right),
         )
 
 
@@ -124,21 +124,3 @@ class Difference:
             states=tuple(StateDifference.from_json(state) for state in value["states"]),
             splits=tuple(SplitDifference.from_json(split) for split in value["splits"]),
         )
-
-
-def _place(split: SplitState) -> JsonObject:
-    return {
-        "position": split.position,
-        "watermark": time_json(split.watermark),
-        "idle": split.idle,
-        "finished": split.finished,
-    }
-
-
-def _split(value: JsonObject) -> SplitState:
-    return SplitState(
-        position=value["position"],
-        watermark=time_from_json(value["watermark"]),
-        idle=bool(value["idle"]),
-        finished=bool(value["finished"]),
-    )

@@ -203,6 +203,7 @@ class Place(TypedDict):
     watermark: int | None
     idle: bool
     finished: bool
+    generator: NotRequired[object]
 
 
 class SplitDifference(TypedDict):

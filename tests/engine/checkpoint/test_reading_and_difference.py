@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -11,12 +12,17 @@ import pytest
 
 from engine.checkpoint.inspection import difference as differences
 from engine.checkpoint.inspection.difference import difference
-from engine.checkpoint.inspection.difference_report import Difference, StateDifference
+from engine.checkpoint.inspection.difference_report import (
+    Difference,
+    SplitDifference,
+    StateDifference,
+)
 from engine.checkpoint.inspection.reading import of_key, open_snapshot
 from engine.checkpoint.inspection.verification import verify
 from engine.cli import main
-from engine.elements import KEY_GROUP
+from engine.elements import KEY_GROUP, Micros
 from engine.errors import ConfigError, RestoreError, SnapshotCorrupt
+from engine.operators.sources.source import SplitState
 from engine.state.contract import StateDescriptor, StateKind
 from engine.state.schema import table_schema
 from snapshot_folders import COUNTS, HELD, PAGES, PANES, WAITING, Frozen, counts, save
@@ -132,6 +138,12 @@ def test_other_places_in_the_input_are_a_difference(tmp_path: Path) -> None:
     assert [(split.split, split.right and split.right.position) for split in found.splits] == [
         ("a", {"row": 9})
     ]
+
+
+def test_a_difference_comes_back_from_json_with_all_that_a_place_has() -> None:
+    left = SplitState({"row": 1}, Micros(5), generator={"seen": 2})
+    found = Difference((), (SplitDifference("rows", "a", left, replace(left, generator=None)),))
+    assert Difference.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 def test_a_snapshot_equals_its_copy(tmp_path: Path) -> None:
