@@ -4,7 +4,7 @@
     for job in client.jobs(): ...
     job_id = client.run(RunRequest(Program(client.upload("job.py", content))))
 
-Each method is a request of `calls.py`, sent; so both clients have the same methods, and the
+Each method is a request of `calls/`, sent; so both clients have the same methods, and the
 awaiting one returns awaitables.
 
 Errors   ClientError
@@ -23,8 +23,16 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from engine.errors import ExternalError
-from engine.rest import calls, running_calls, snapshot_calls
-from engine.rest.calls import Call
+from engine.rest.calls import (
+    checkpoint_calls,
+    cluster_calls,
+    job_calls,
+    program_calls,
+    running_calls,
+    snapshot_calls,
+    vertex_calls,
+)
+from engine.rest.calls.call import Call
 from engine.rest.sentences import refusal
 
 P = ParamSpec("P")
@@ -87,23 +95,23 @@ class Method(Generic[P, T]):
 class Methods:
     """Every request, as a method; the same ones for both clients."""
 
-    overview = Method(calls.overview)
-    capabilities = Method(calls.capabilities)
-    task_managers = Method(calls.task_managers)
-    task_manager_metrics = Method(calls.task_manager_metrics)
-    job_manager_metrics = Method(calls.job_manager_metrics)
-    local_task_managers = Method(calls.local_task_managers)
-    start_task_manager = Method(calls.start_task_manager)
-    stop_task_manager = Method(calls.stop_task_manager)
-    respawn_task_managers = Method(calls.respawn_task_managers)
-    jobs = Method(calls.jobs)
-    job = Method(calls.job)
-    job_status = Method(calls.job_status)
-    job_result = Method(calls.job_result)
-    job_failures = Method(calls.job_failures)
-    job_metrics = Method(calls.job_metrics)
-    job_settings = Method(calls.job_settings)
-    progress = Method(calls.progress)
+    overview = Method(cluster_calls.overview)
+    capabilities = Method(cluster_calls.capabilities)
+    task_managers = Method(cluster_calls.task_managers)
+    task_manager_metrics = Method(cluster_calls.task_manager_metrics)
+    job_manager_metrics = Method(cluster_calls.job_manager_metrics)
+    local_task_managers = Method(cluster_calls.local_task_managers)
+    start_task_manager = Method(cluster_calls.start_task_manager)
+    stop_task_manager = Method(cluster_calls.stop_task_manager)
+    respawn_task_managers = Method(cluster_calls.respawn_task_managers)
+    jobs = Method(job_calls.jobs)
+    job = Method(job_calls.job)
+    job_status = Method(job_calls.job_status)
+    job_result = Method(job_calls.job_result)
+    job_failures = Method(job_calls.job_failures)
+    job_metrics = Method(job_calls.job_metrics)
+    job_settings = Method(job_calls.job_settings)
+    progress = Method(job_calls.progress)
     watch = Method(running_calls.watch)
     statistics = Method(running_calls.statistics)
     rescale = Method(running_calls.rescale)
@@ -111,37 +119,37 @@ class Methods:
     read_limits = Method(running_calls.read_limits)
     live_state = Method(running_calls.live_state)
     limit_reading = Method(running_calls.limit_reading)
-    engine_plan = Method(calls.engine_plan)
-    subtasks = Method(calls.subtasks)
-    vertex_metrics = Method(calls.vertex_metrics)
-    subtask_metrics = Method(calls.subtask_metrics)
-    metric_names = Method(calls.metric_names)
-    watermarks = Method(calls.watermarks)
-    backpressure = Method(calls.backpressure)
-    checkpoints = Method(calls.checkpoints)
-    checkpoint = Method(calls.checkpoint)
-    checkpoint_subtasks = Method(calls.checkpoint_subtasks)
-    checkpoint_config = Method(calls.checkpoint_config)
-    trigger_savepoint = Method(calls.trigger_savepoint)
-    stop = Method(calls.stop)
-    savepoint_status = Method(calls.savepoint_status)
-    trigger_checkpoint = Method(calls.trigger_checkpoint)
-    checkpoint_status = Method(calls.checkpoint_status)
-    dispose_savepoint = Method(calls.dispose_savepoint)
-    disposal_status = Method(calls.disposal_status)
-    savepoint = Method(calls.savepoint)
-    preflight = Method(calls.preflight)
+    engine_plan = Method(job_calls.engine_plan)
+    subtasks = Method(vertex_calls.subtasks)
+    vertex_metrics = Method(vertex_calls.vertex_metrics)
+    subtask_metrics = Method(vertex_calls.subtask_metrics)
+    metric_names = Method(vertex_calls.metric_names)
+    watermarks = Method(vertex_calls.watermarks)
+    backpressure = Method(vertex_calls.backpressure)
+    checkpoints = Method(checkpoint_calls.checkpoints)
+    checkpoint = Method(checkpoint_calls.checkpoint)
+    checkpoint_subtasks = Method(checkpoint_calls.checkpoint_subtasks)
+    checkpoint_config = Method(checkpoint_calls.checkpoint_config)
+    trigger_savepoint = Method(checkpoint_calls.trigger_savepoint)
+    stop = Method(checkpoint_calls.stop)
+    savepoint_status = Method(checkpoint_calls.savepoint_status)
+    trigger_checkpoint = Method(checkpoint_calls.trigger_checkpoint)
+    checkpoint_status = Method(checkpoint_calls.checkpoint_status)
+    dispose_savepoint = Method(checkpoint_calls.dispose_savepoint)
+    disposal_status = Method(checkpoint_calls.disposal_status)
+    savepoint = Method(checkpoint_calls.savepoint)
+    preflight = Method(program_calls.preflight)
     read_state = Method(snapshot_calls.read_state)
     verify_savepoint = Method(snapshot_calls.verify_savepoint)
     verification = Method(snapshot_calls.verification)
     compare_savepoints = Method(snapshot_calls.compare_savepoints)
     comparison = Method(snapshot_calls.comparison)
-    artifacts = Method(calls.artifacts)
-    upload = Method(calls.upload)
-    delete_artifact = Method(calls.delete_artifact)
-    plan = Method(calls.plan)
-    run = Method(calls.run)
-    cancel = Method(calls.cancel)
+    artifacts = Method(program_calls.artifacts)
+    upload = Method(program_calls.upload)
+    delete_artifact = Method(program_calls.delete_artifact)
+    plan = Method(program_calls.plan)
+    run = Method(program_calls.run)
+    cancel = Method(job_calls.cancel)
 
 
 class EngineClient(Methods):

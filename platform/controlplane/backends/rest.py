@@ -29,8 +29,8 @@ from controlplane.backends.manifests import contents_of
 from controlplane.backends.plans import plan_json
 from controlplane.backends.rest_snapshots import RestSnapshots
 from controlplane.backends.tokens import Address
-from engine.rest import calls
 from engine.rest.answers.jobs import JobDetail
+from engine.rest.calls.call import BUILD_S
 from engine.rest.client import EngineClient, NotFound
 from engine.rest.model.jobs import TaskStatus
 from engine.rest.model.requests import (
@@ -56,7 +56,7 @@ class RestBackend(RestSnapshots):
     @classmethod
     def at(cls, address: Address) -> RestBackend:
         """The engine at that address; connections are shared by all who ask for it."""
-        return cls(connection(address, QUICK_S), connection(address, calls.BUILD_S))
+        return cls(connection(address, QUICK_S), connection(address, BUILD_S))
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""

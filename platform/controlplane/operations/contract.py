@@ -25,7 +25,7 @@ from controlplane.operations.models import Operation
 LEASE_S = 30.0
 """Of a turn, until its first step asks for what it needs; longer than quick calls may take."""
 BUILD_LEASE_S = 60.0
-"""Longer than a client waits for an engine that builds a graph (`engine.rest.calls.BUILD_S`)."""
+"""Longer than a client waits for an engine that builds a graph: `BUILD_S` of its requests."""
 
 
 class StepFailed(Exception):

@@ -17,7 +17,7 @@ from controlplane.jobs.models import Job, RunState
 from controlplane.operations.models import Operation
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
-from engine.rest import calls
+from engine.rest.calls import program_calls
 from people import JOB_FILE
 from scripted_flink import HangUp, Says, Slow, running_flink
 
@@ -28,7 +28,8 @@ LOST = [HangUp(), HangUp(done=True), Slow(30), Says(503, "no leader yet")]
 @pytest.fixture
 def flink(monkeypatch):
     monkeypatch.setattr(rest, "QUICK_S", IMPATIENT_S)
-    monkeypatch.setattr(calls, "BUILD_S", IMPATIENT_S)
+    monkeypatch.setattr(rest, "BUILD_S", IMPATIENT_S)
+    monkeypatch.setattr(program_calls, "BUILD_S", IMPATIENT_S)
     with running_flink() as cluster:
         yield cluster
 

@@ -8,7 +8,7 @@ from controlplane.operations.contract import BUILD_LEASE_S, LEASE_S
 from controlplane.operations.kinds import kinds
 from controlplane.operations.runner import TURN
 from engine.cluster.programs.artifacts import BUILD_TIMEOUT_S
-from engine.rest.calls import BUILD_S
+from engine.rest.calls.call import BUILD_S
 
 
 def test_the_engine_gives_up_first_and_no_task_is_killed_in_a_build():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
 
 import httpx
 import pytest
@@ -12,8 +14,9 @@ import pytest
 from engine.checkpoint.coordination.stats import CheckpointStatus
 from engine.elements import Micros
 from engine.errors import Domain
-from engine.rest import calls, running_calls, snapshot_calls
+from engine.rest import calls
 from engine.rest.app import create_app
+from engine.rest.calls.call import BUILD_S, Call
 from engine.rest.client import (
     AsyncEngineClient,
     EngineClient,
@@ -65,11 +68,14 @@ def flink(name: str) -> httpx.MockTransport:
 
 
 def test_both_clients_have_every_request_as_a_method() -> None:
+    modules = [f"{calls.__name__}.{found.name}" for found in iter_modules(calls.__path__)]
     requests = {
         name
-        for module in (calls, running_calls, snapshot_calls)
+        for module in map(import_module, modules)
         for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__ and not name.startswith("_")
+        if module.__name__.endswith("_calls")
+        and function.__module__ == module.__name__
+        and not name.startswith("_")
     }
     for kind in (EngineClient, AsyncEngineClient):
         methods = {name for name in dir(kind) if not name.startswith("_")} - {"send", "close"}
@@ -255,7 +261,7 @@ def test_a_graph_may_take_longer_to_build_than_other_answers() -> None:
     with EngineClient(URL, timeout=2.0, transport=httpx.MockTransport(answer)) as engine:
         engine.jobs()
         engine.run(RunRequest(Program("flights.py")))
-    assert patience == [2.0, calls.BUILD_S]
+    assert patience == [2.0, BUILD_S]
 
 
 def test_an_error_page_of_a_proxy_is_refused_with_its_status() -> None:
@@ -341,7 +347,7 @@ def test_flinks_failed_savepoint_is_one_sentence() -> None:
 )
 def test_flinks_refusals_are_one_sentence(name: str, kind: type[Refused], sentence: str) -> None:
     method, recorded, status = REQUESTS[name]
-    call = calls.Call(method, recorded, lambda body: body)
+    call = Call(method, recorded, lambda body: body)
     with pytest.raises(kind, match=sentence) as refused:
         EngineClient(URL, transport=flink(name)).send(call)
     assert refused.value.status == status

@@ -1,4 +1,4 @@
-"""Requests about running jobs that only our engine answers. See calls.py."""
+"""Requests about running jobs that only our engine answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import quote
 from engine.rest.answers.checkpoints import OperationStatus, trigger_id_of
 from engine.rest.answers.statistics import ReadLimit, Statistics
 from engine.rest.answers.watching import WatchedJob, watched_jobs
-from engine.rest.calls import Call
+from engine.rest.calls.call import Call
 from engine.rest.model.requests import RescaleRequest
 from engine.rest.model.states import StateQuery, StateValue
 

@@ -1,4 +1,4 @@
-"""Requests that look into snapshots; only our engine answers them. See calls.py."""
+"""Requests that look into snapshots; only our engine answers them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.checkpoint.inspection.verification import Verification
 from engine.rest.answers import inspections
 from engine.rest.answers.checkpoints import trigger_id_of
 from engine.rest.answers.inspections import Inspection
-from engine.rest.calls import Call
+from engine.rest.calls.call import Call
 
 READ_S = 40.0
 """The engine gives up after 30 s by itself, and says so."""

@@ -1,0 +1,1 @@
+"""Requests of the client, one file for each subject."""
