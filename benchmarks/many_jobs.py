@@ -23,7 +23,8 @@ from benchmarks.service_parts import plan
 from engine.checkpoint.restoring.inputs import Positions
 from engine.clock import now_ms
 from engine.cluster.forgetting import Rules
-from engine.cluster.jobmanager import FOLDERS, JobManager, Options, listen
+from engine.cluster.home import FOLDERS
+from engine.cluster.jobmanager import JobManager, Options, listen
 from engine.cluster.programs.artifacts import Built
 from engine.cluster.programs.build import GRAPH, PLAN
 from engine.rest.model.requests import Program, RunRequest

@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.checkpoint.restoring.inputs import Positions
-from engine.cluster.jobmanager import FOLDERS, JobManager, Options, listen
+from engine.cluster.home import FOLDERS
+from engine.cluster.jobmanager import JobManager, Options, listen
 from engine.cluster.programs.artifacts import Built
 from engine.cluster.programs.build import GRAPH, PLAN
 from engine.graph.plan import (

@@ -27,14 +27,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from engine.checkpoint.restoring.inputs import Positions, look
-from engine.cluster.jobmanager import (
-    FOLDERS,
-    LONGEST_RUNTIME_PATH,
-    MAX_ROWS,
-    JobManager,
-    Options,
-    listen,
-)
+from engine.cluster.home import FOLDERS, LONGEST_RUNTIME_PATH
+from engine.cluster.jobmanager import MAX_ROWS, JobManager, Options, listen
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.programs.artifacts import Built
 from engine.cluster.programs.build import GRAPH, PLAN

@@ -17,28 +17,30 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import fcntl
 import gc
-import hashlib
-import json
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import uvicorn
 
 from engine.cluster.answers.influx_reporter import InfluxReporter, InfluxSettings
 from engine.cluster.answers.service import JobManagerService
 from engine.cluster.forgetting import WEEK, Rules
+from engine.cluster.home import (
+    ADDRESS_FILE,
+    FOLDERS,
+    locked,
+    publish,
+    runtime_folder,
+    temporary_files,
+)
 from engine.cluster.jobs.deployment import Surroundings
 from engine.cluster.jobs.registry import Jobs
 from engine.cluster.machines import processes
@@ -65,11 +67,7 @@ from engine.runtime.worker_lifeline import die_with_parent
 
 log = logging.getLogger(__name__)
 
-FOLDERS = ("artifacts", "environments", "jobs", "checkpoints", "savepoints", "logs")
-ADDRESS_FILE = "jobmanager.json"
 MAX_ROWS = 16_384
-LONGEST_RUNTIME_PATH = 80
-"""Room for "/0123abcd-127.sock" within the 104 bytes that macOS allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,48 +223,6 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-@contextmanager
-def locked(home: Path) -> Iterator[IO[str]]:
-    """Keep a home to one job manager. Raises ConfigError when another one has it."""
-    with (home / "lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            msg = f"home folder {home} is in use by another job manager; pass another --home"
-            raise ConfigError(msg) from error
-        yield lock
-
-
-@contextmanager
-def temporary_files(folder: Path) -> Iterator[None]:
-    """Put temporary files of this process where the next one finds, and removes, what is left."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    before, tempfile.tempdir = tempfile.tempdir, str(folder)
-    try:
-        yield
-    finally:
-        tempfile.tempdir = before
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def runtime_folder(home: Path, wanted: Path | None) -> Path:
-    """A folder for sockets that only this user can enter, with a path short enough for them."""
-    folder = wanted or home / "run"
-    if len(str(folder.absolute())) > LONGEST_RUNTIME_PATH:
-        if wanted is not None:
-            msg = (
-                f"runtime folder has too long a path for sockets: got {folder.absolute()}; "
-                f"choose one of at most {LONGEST_RUNTIME_PATH} characters"
-            )
-            raise ConfigError(msg)
-        digest = hashlib.sha256(str(home.absolute()).encode()).hexdigest()[:8]
-        folder = Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}-{digest}"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.chmod(0o700)
-    return folder.absolute()
-
-
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "headwater jobmanager", description="run the engine's job manager"
@@ -338,7 +294,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             temporary_files(home / "passing"),
             listen(options.host, options.port) as listener,
         ):
-            _publish(home, listener)
+            publish(home, listener)
             asyncio.run(JobManager(options).run_until_signal(listener))
     except ConfigError as error:
         print(f"headwater: {error}", file=sys.stderr)
@@ -358,16 +314,6 @@ def _take_token(host: str) -> str | None:
     for name in (tokens.VARIABLE, tokens.FILE_VARIABLE):
         os.environ.pop(name, None)
     return token
-
-
-def _publish(home: Path, listener: socket.socket) -> None:
-    """Say where it listens, to people and to programs that started it with port 0."""
-    host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    partial = home / f".{ADDRESS_FILE}.partial"
-    partial.write_text(json.dumps({"url": url, "pid": os.getpid()}))
-    partial.replace(home / ADDRESS_FILE)
-    print(f"job manager listens at {url}", flush=True)
 
 
 if __name__ == "__main__":

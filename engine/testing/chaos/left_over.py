@@ -21,7 +21,7 @@ import psutil
 
 from engine.checkpoint.format.manifest import METADATA
 from engine.checkpoint.restoring.restore import load_manifest
-from engine.cluster.jobmanager import ADDRESS_FILE
+from engine.cluster.home import ADDRESS_FILE
 
 TEMPORARY = "tmp"
 RETAINED = 3

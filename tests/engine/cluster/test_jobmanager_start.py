@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster import jobmanager
+from engine.cluster import home, jobmanager
 from engine.rest.tokens import VARIABLE
 
 
@@ -32,7 +32,7 @@ def test_a_damaged_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_home_that_another_one_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with jobmanager.locked(tmp_path):
+    with home.locked(tmp_path):
         assert "is in use by another job manager; pass another --home" in refusal(tmp_path, capsys)
 
 
@@ -41,7 +41,7 @@ def test_temporary_files_lie_in_the_home_and_those_of_a_killed_one_are_removed(
 ) -> None:
     (tmp_path / "passing" / "headwater-upload-x").mkdir(parents=True)
     before = tempfile.gettempdir()
-    with jobmanager.temporary_files(tmp_path / "passing"):
+    with home.temporary_files(tmp_path / "passing"):
         assert list((tmp_path / "passing").iterdir()) == []
         assert tempfile.gettempdir() == str(tmp_path / "passing")
     assert tempfile.gettempdir() == before
