@@ -16,7 +16,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -53,8 +53,12 @@ def temporary_files(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def runtime_folder(home: Path, wanted: Path | None) -> Path:
-    """A folder for sockets that only this user can enter, with a path short enough for them."""
+@contextmanager
+def runtime_folder(home: Path, wanted: Path | None) -> Iterator[Path]:
+    """A folder for sockets that only this user can enter, with a path short enough for them.
+
+    One outside of the home, which nobody chose, goes when it is needed no more.
+    """
     folder = wanted or home / "run"
     if len(str(folder.absolute())) > LONGEST_RUNTIME_PATH:
         if wanted is not None:
@@ -67,7 +71,12 @@ def runtime_folder(home: Path, wanted: Path | None) -> Path:
         folder = Path(tempfile.gettempdir()) / f"headwater-{os.getuid()}-{digest}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)
-    return folder.absolute()
+    try:
+        yield folder.absolute()
+    finally:
+        if wanted is None and folder.parent != home:
+            with suppress(OSError):  # the job manager has emptied it
+                folder.rmdir()
 
 
 def publish(home: Path, listener: socket.socket) -> None:

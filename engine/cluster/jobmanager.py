@@ -272,30 +272,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for folder in FOLDERS:
             (home / folder).mkdir(parents=True, exist_ok=True)
-        settings = parse_settings(parsed.settings)
-        options = Options(
-            home,
-            home / "savepoints",
-            parsed.host,
-            parsed.port,
-            runtime_folder(home, parsed.runtime_dir),
-            parsed.task_managers,
-            parsed.slots,
-            parsed.max_rows,
-            _take_token(parsed.host),
-            heartbeats_of(settings),
-            rules_of(settings),
-            parsed.leave_lost,
-            tuple(parsed.snapshots),
-            InfluxSettings.taken_from(os.environ),
-        )
         with (
             locked(home),
+            runtime_folder(home, parsed.runtime_dir) as runtime,
             temporary_files(home / "passing"),
-            listen(options.host, options.port) as listener,
         ):
-            publish(home, listener)
-            asyncio.run(JobManager(options).run_until_signal(listener))
+            options = _options(parsed, home, runtime)
+            with listen(options.host, options.port) as listener:
+                publish(home, listener)
+                asyncio.run(JobManager(options).run_until_signal(listener))
     except ConfigError as error:
         print(f"headwater: {error}", file=sys.stderr)
         return 1
@@ -305,6 +290,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     with suppress(OSError):
         (home / ADDRESS_FILE).unlink()
     return 0
+
+
+def _options(parsed: argparse.Namespace, home: Path, runtime: Path) -> Options:
+    """What was asked for. Raises ConfigError."""
+    settings = parse_settings(parsed.settings)
+    return Options(
+        home,
+        home / "savepoints",
+        parsed.host,
+        parsed.port,
+        runtime,
+        parsed.task_managers,
+        parsed.slots,
+        parsed.max_rows,
+        _take_token(parsed.host),
+        heartbeats_of(settings),
+        rules_of(settings),
+        parsed.leave_lost,
+        tuple(parsed.snapshots),
+        InfluxSettings.taken_from(os.environ),
+    )
 
 
 def _take_token(host: str) -> str | None:

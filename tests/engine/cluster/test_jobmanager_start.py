@@ -46,3 +46,16 @@ def test_temporary_files_lie_in_the_home_and_those_of_a_killed_one_are_removed(
         assert tempfile.gettempdir() == str(tmp_path / "passing")
     assert tempfile.gettempdir() == before
     assert not (tmp_path / "passing").exists()
+
+
+def test_sockets_of_a_home_with_a_long_path_lie_elsewhere_as_long_as_they_are_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with home.runtime_folder(tmp_path / ("x" * 80), None) as folder:
+        assert folder.parent == tmp_path
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert not folder.exists()
+    with home.runtime_folder(tmp_path, None) as folder:
+        assert folder == tmp_path / "run"
+    assert folder.exists()
