@@ -90,13 +90,10 @@ def abandon(request: ApiRequest, replay_id: int) -> Status[Operation]:
 
 
 @router.post("replays/{replay_id}/clone", response={202: ReplayStarted}, summary="Clone")
-def clone(
-    request: ApiRequest, replay_id: int, body: CloneIn, idempotency_key: IdempotencyKey = ""
-) -> Status[dict[str, Any]]:
+def clone(request: ApiRequest, replay_id: int, body: CloneIn) -> Status[dict[str, Any]]:
     """Start another one with the same plan; consent to losses is given anew. Operator."""
-    key = key_of(request.auth, idempotency_key)
     replay, operation = actions.clone_replay(
-        replay_for(request.auth, replay_id), request.auth, body.drop, body.accept_missing_input, key
+        replay_for(request.auth, replay_id), request.auth, body.drop, body.accept_missing_input
     )
     return Status(202, {"replay": replay, "operation": operation})
 
