@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 
 from controlplane.replay.wizard import STEPS
-from dashboard.forms import Wish
+from dashboard.forms import AbandonForm, Wish
 
 LIMIT = "the read limit must be rows per second, such as 5000; empty is none"
 UNTIL = "the end must be a time in UTC, such as 2013-06-01 00:00"
@@ -50,3 +52,16 @@ class ReplayForm(Choices, Wish):
     savepoint = forms.IntegerField(error_messages={"required": "choose a savepoint"})
     version = forms.IntegerField(error_messages={"required": "choose a version"})
     discards = forms.BooleanField(required=False)
+
+
+class PromoteForm(AbandonForm):
+    """Cut over: with the results since the savepoint, or from an event time on."""
+
+    how = forms.ChoiceField(choices=[("since", ""), ("at", "")], required=False)
+    at = forms.DateTimeField(required=False, error_messages={"invalid": TIME})
+
+    def clean(self) -> dict[str, Any]:
+        """The time counts only where that was chosen; none then is the soonest."""
+        asked = dict(super().clean() or {})
+        asked["at"] = (asked.get("at") or "soon") if asked.get("how") == "at" else None
+        return asked

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from django.utils import timezone
@@ -36,6 +36,9 @@ from controlplane.snapshots.actions import (
     verify_savepoint,
 )
 from controlplane.snapshots.models import Checkpoint, Savepoint
+
+NOW = datetime(2013, 12, 1, tzinfo=UTC)
+"""Event time that replay and live job have come to."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ def caught_up(job, alice, engine, drive):
     drive(request_savepoint(job, alice))
     replay, starting = start_replay(Savepoint.objects.get(), second_version(job, alice), alice, 1)
     drive(starting)
-    Replay.objects.update(status=Replay.Status.CAUGHT_UP)
+    Replay.objects.update(status=Replay.Status.CAUGHT_UP, event_time_now=NOW, live_event_time=NOW)
     replay.refresh_from_db()
     return replay
 
@@ -180,6 +183,22 @@ def a_promotion(*, comes_up=True):
         return lambda: promote_replay(replay, alice)
 
     return case
+
+
+def a_cut_over(*, comes_up=True):
+    def case(job, alice, engine, drive):
+        replay = caught_up(job, alice, engine, drive)
+        engine.refuses_artifact = ("", "") if comes_up else ("v2", "no uid")
+        return lambda: promote_replay(replay, alice, at=NOW + timedelta(days=30))
+
+    return case
+
+
+def a_cut_over_taken_back(job, alice, engine, drive):
+    replay = caught_up(job, alice, engine, drive)
+    drive(promote_replay(replay, alice, at=NOW + timedelta(days=30)))
+    replay.refresh_from_db()
+    return lambda: rollback_replay(replay, alice)
 
 
 def an_undone_promotion(job, alice, engine, drive):
@@ -258,6 +277,9 @@ CASES = {
     "promote_replay goes back": Case(
         "promote_replay", a_promotion(comes_up=False), "failed", "no uid"
     ),
+    "cut_over": Case("cut_over", a_cut_over()),
+    "cut_over goes back": Case("cut_over", a_cut_over(comes_up=False), "failed", "no uid"),
+    "cut_over taken back": Case("rollback_replay", a_cut_over_taken_back),
     "rollback_replay": Case("rollback_replay", an_undone_promotion),
     "discard": Case("discard", a_discard),
     "verify": Case("verify", about_a_savepoint(verifying)),

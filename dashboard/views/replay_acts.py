@@ -12,6 +12,7 @@ from controlplane.replay import actions
 from controlplane.replay.models import Replay
 from dashboard.answers import checked, said, started
 from dashboard.forms import AbandonForm, AcceptForm, LimitForm, PauseForm
+from dashboard.replay_forms import PromoteForm
 from dashboard.views.requests import UserRequest
 
 
@@ -51,8 +52,10 @@ def accept(request: UserRequest, replay_id: int) -> HttpResponse:
 def promote(request: UserRequest, replay_id: int) -> HttpResponse:
     """Let its version take the place of the live one."""
     replay = replay_for(request.user, replay_id)
-    key = _confirmed(request, replay)
-    operation = actions.promote_replay(replay, request.user, idempotency_key=key)
+    asked = checked(PromoteForm(request.POST, name=replay.name))
+    operation = actions.promote_replay(
+        replay, request.user, idempotency_key=asked["idempotency_key"], at=asked["at"]
+    )
     return started(request, operation, _page(replay))
 
 

@@ -13,6 +13,7 @@ from controlplane.jobs.queries import job_frame
 from controlplane.metrics.queries import output_choices
 from controlplane.replay import actions
 from controlplane.replay.compared import comparison_of
+from controlplane.replay.cutting import proposed
 from controlplane.replay.queries import replay_lines, replay_page
 from controlplane.replay.readiness import promotion, rollback
 from dashboard.answers import checked, started
@@ -57,6 +58,7 @@ def one(request: UserRequest, replay_id: int) -> HttpResponse:
             "section": "replays",
             "page": replay_page(replay),
             "comparison": comparison,
+            "cut": proposed(replay),
             "promotion": promotion(replay, comparison),
             "rollback": rollback(replay),
             "replay": replay,

@@ -152,6 +152,7 @@ class InfluxSink(Sink):
             "bucket": self.bucket,
             "tags": ", ".join(self.tags),
             "fields": ", ".join(self.fields),
+            "time": self.time,
         }
 
 

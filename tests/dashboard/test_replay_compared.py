@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from django.urls import reverse
 
+from controlplane.operations.models import Operation
 from controlplane.replay.models import Difference, Replay, ReplayOutput
 
 MARCH = datetime(2013, 3, 1, tzinfo=UTC)
@@ -129,3 +130,28 @@ def test_more_outputs_take_no_more_queries(
         with django_assert_num_queries(16):
             client.get(address)
         ReplayOutput.objects.create(replay=replay, uid=f"other {number}", name="other")
+
+
+@pytest.mark.parametrize(
+    ("given", "at"),
+    [
+        ({"how": "since", "at": "2013-04-01 00:00"}, None),
+        ({"how": "at", "at": "2013-04-01 00:00"}, "2013-04-01T00:00:00+00:00"),
+        ({"how": "at"}, "2013-03-01T00:01:00+00:00"),
+    ],
+)
+def test_cut_over_at_an_event_time_or_with_what_was_corrected(as_, alice, replay, given, at):
+    Replay.objects.update(status="caught_up", event_time_now=MARCH, live_event_time=MARCH)
+    assert "soon; now that is 2013-03-01 00:01:00" in page(as_, alice, replay)
+    address = reverse("dashboard:promote", args=[replay.pk])
+    answer = as_(alice).post(address, {"typed": replay.name, **given})
+    assert answer.status_code == 302
+    assert Operation.objects.get(kind__in=("cut_over", "promote_replay")).params.get("at") == at
+
+
+@pytest.mark.parametrize("given", ["now", "2013-02-01"])
+def test_a_time_that_cannot_be_cut_at_is_refused(as_, alice, replay, given):
+    Replay.objects.update(status="caught_up", event_time_now=MARCH, live_event_time=MARCH)
+    address = reverse("dashboard:promote", args=[replay.pk])
+    answer = as_(alice).post(address, {"typed": replay.name, "how": "at", "at": given})
+    assert answer.status_code == 400

@@ -17,6 +17,7 @@ import ast
 import sys
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any
 
 from controlplane.backends.contract import (
     SETTING_NAME,
+    SETTING_UNTIL,
     EngineJob,
     Preflight,
     RestoreRow,
@@ -40,7 +42,7 @@ from controlplane.backends.errors import (
     UnknownTrigger,
     Unsupported,
 )
-from controlplane.backends.fake_parts import FakeJob, FakeRescale, FakeTrigger, plan_at
+from controlplane.backends.fake_parts import SPLITS, FakeJob, FakeRescale, FakeTrigger, plan_at
 from controlplane.backends.fake_snapshots import CONTENTS, FakeSnapshots
 
 PLAN = plan_at(1)
@@ -56,6 +58,10 @@ class FakeEngine(FakeSnapshots):
     event_time: datetime = datetime(2013, 3, 1, tzinfo=UTC)
     """Event-time position that its next savepoint gets."""
     looks_until_up: int = 1
+    looks_until_end: int = 3
+    """Of a job that is up and ends by itself at an event time."""
+    splits: Mapping[str, Any] = field(default_factory=lambda: deepcopy(SPLITS))
+    """Positions that its next savepoint gets."""
     slots: int = 8
     away: bool = False
     refuses_restore: str = ""
@@ -165,6 +171,8 @@ class FakeEngine(FakeSnapshots):
         job = self._known(engine_job_id)
         if job.status.state == "CREATED":
             self._come_up(job)
+        elif job.status.state == "RUNNING" and SETTING_UNTIL in job.request.settings:
+            job.come_nearer(self.looks_until_end)
         elif job.status.state == "CANCELLING":
             job.status = replace(job.status, state="CANCELED", tasks_running=0)
         return job.status
@@ -367,7 +375,7 @@ class FakeEngine(FakeSnapshots):
             checkpoint_id=len(self.savepoints) + 1,
             size_bytes=4096,
             event_time=self.event_time,
-            source_positions={"flights": {"EWR": {"position": 100}, "JFK": {"position": 90}}},
+            source_positions={"flights": self.splits},
             created_ms=None,
             contents=CONTENTS,
         )

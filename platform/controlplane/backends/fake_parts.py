@@ -7,6 +7,7 @@ from typing import Any
 
 from controlplane.backends.contract import EngineJob, Start
 
+SPLITS = {"EWR": {"position": 100}, "JFK": {"position": 90}}
 SOURCE, SINK = "0" * 31 + "1", "0" * 31 + "2"
 
 
@@ -42,6 +43,13 @@ class FakeJob:
     status: EngineJob
     looks_until_up: int
     stop_at: str = ""
+    looks: int = 0
+
+    def come_nearer(self, looks_until_end: int) -> None:
+        """A look at a job that ends by itself, the last of so many ends it."""
+        self.looks += 1
+        if self.looks >= looks_until_end:
+            self.status = replace(self.status, state="FINISHED", tasks_running=0)
 
     def resize(self, parallelism: int) -> None:
         """Run at another parallelism."""

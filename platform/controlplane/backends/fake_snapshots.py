@@ -206,7 +206,7 @@ class FakeSnapshots:
         if location in self.remains:
             msg = f"folder {location} is not a snapshot: it has no _metadata; choose another"
             raise EngineRefused(msg)
-        if location in self.checkpoints.values():
+        if location in self.checkpoints.values() and location not in self.savepoints:
             number = int(location.rpartition("-")[2])
             return SavepointSummary(location, "", number, None, None, {})
         if location not in self.savepoints:

@@ -40,6 +40,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         _add_consent(acts.choices[name])
     acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")
     acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
+    promote = acts.choices["promote"]
+    promote.add_argument("--at", metavar="TIME", help="cut there: 2013-12-01T00:00:00Z, or soon")
     for name in WAITING:
         acts.choices[name].add_argument(
             "--no-wait", action="store_true", help="say which operation it is, and go"

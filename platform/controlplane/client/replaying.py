@@ -176,7 +176,8 @@ def check(control: Control, options: Options) -> None:
 
 def promote(control: Control, options: Options) -> None:
     """Let its version take the place of the live one."""
-    follow(control, options, control.post(f"replays/{options.replay}/promote"))
+    body = {"at": options.at}
+    follow(control, options, control.post(f"replays/{options.replay}/promote", body))
 
 
 def rollback(control: Control, options: Options) -> None:

@@ -40,6 +40,9 @@ class Lineage(TypedDict, total=False):
     reason: str
     """Why it is started, and from what: one sentence."""
     started_by: User | None
+    written_from: datetime | None
+    """By default, of a live run, that of the run whose state it goes on from."""
+    written_until: datetime | None
 
 
 UNKNOWN_FOR = timedelta(seconds=30)
@@ -70,6 +73,9 @@ def create_run(
     **lineage: Unpack[Lineage],
 ) -> Run:
     """A run that is about to be started; asked again with the same id, the same run."""
+    path = restored_from.location if restored_from else lineage.get("restored_path", "")
+    if "written_from" not in lineage and purpose == Run.Purpose.LIVE:
+        lineage["written_from"] = _written_from(job, restored_from, path)
     run, created = Run.objects.get_or_create(
         engine_job_id=engine_job_id,
         defaults={
@@ -81,7 +87,7 @@ def create_run(
             "state_since": now,
             "parallelism": parallelism,
             "restored_from": restored_from,
-            "restored_path": restored_from.location if restored_from else "",
+            "restored_path": path,
             "settings": job.settings,
             **lineage,
         },
@@ -89,6 +95,28 @@ def create_run(
     if created and purpose == Run.Purpose.LIVE:
         _tell(run)
     return run
+
+
+def _written_from(job: Job, savepoint: Savepoint | None, path: str) -> datetime | None:
+    """What a live run that goes on from there has to leave out: it has been written already.
+
+    As the last that started there left out, or else the one that the state is of.
+    """
+    live = job.runs.filter(purpose=Run.Purpose.LIVE)
+    if path and (before := live.filter(restored_path=path).first()):
+        return before.written_from
+    if savepoint is not None:
+        return savepoint.run.written_from if savepoint.run else None
+    cut = live.exclude(written_from=None)
+    return next((run.written_from for run in cut if run.engine_job_id in path), None)
+
+
+def take_over(run: Run) -> None:
+    """A run that was started beside the live one, which has ended, is the live one now."""
+    beside = Run.objects.filter(pk=run.pk, purpose=Run.Purpose.REPLAY)
+    if beside.update(purpose=Run.Purpose.LIVE):
+        run.refresh_from_db()
+        _tell(run)
 
 
 def resize(run: Run, parallelism: int) -> None:

@@ -132,6 +132,10 @@ class Run(models.Model):
     )
     restored_path = models.CharField(max_length=500, blank=True)
     """Snapshot folder it was started from; also set when that is no savepoint of the catalogue."""
+    written_from = models.DateTimeField(null=True, blank=True)
+    """Event time from which on it writes; null: whatever comes."""
+    written_until = models.DateTimeField(null=True, blank=True)
+    """Event time up to which it writes, and then ends by itself; null: it goes on."""
     dropped = models.JSONField(default=list, blank=True)
     """State that was left behind with consent: uid, or uid/state."""
     settings = models.JSONField(default=dict, blank=True)

@@ -154,6 +154,10 @@ class Kind:
         """Whether that failure leaves something behind which the recovery steps put right."""
         return bool(self.recovery)
 
+    def not_recovered(self, operation: Operation, failure: StepFailed) -> str:
+        """What people are told when a step of recovery failed as well."""
+        return f"{operation.error}; and then {failure}"
+
     def may_cancel(self, operation: Operation) -> bool:
         """Whether it can end now without its result, leaving nothing behind."""
         return operation.step not in self.settled and not self.is_recovering(operation)

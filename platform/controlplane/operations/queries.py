@@ -26,6 +26,7 @@ TITLES = {
     "start_replay": "Replay of {job}",
     "abandon_replay": "Abandon replay of {job}",
     "promote_replay": "Promote replay of {job}",
+    "cut_over": "Cut over replay of {job}",
     "rollback_replay": "Undo the promotion of {job}",
     "verify": "Verify a savepoint of {job}",
     "dispose": "Delete a savepoint of {job}",

@@ -160,7 +160,7 @@ def _record(kind: Kind, context: Context, outcome: Done | StepFailed) -> bool:
 def _record_failure(kind: Kind, context: Context, failure: StepFailed) -> bool:
     operation = context.operation
     if kind.is_recovering(operation):
-        failure = StepFailed(f"{operation.error}; and then {failure}")
+        failure = StepFailed(kind.not_recovered(operation, failure))
     elif kind.must_recover(operation, failure):
         lifecycle.keep(operation, {"cancelled": isinstance(failure, Cancelled)})
         lifecycle.recover(operation, kind, str(failure), context.now)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -25,6 +25,7 @@ from controlplane.jobs.settings import checked_parallelism
 from controlplane.operations.models import Operation
 from controlplane.operations.start import key_of, start_operation
 from controlplane.replay import lifecycle
+from controlplane.replay.cutting import chosen
 from controlplane.replay.models import OPEN, Difference, Replay
 from controlplane.replay.preflight import check_fit
 from controlplane.snapshots.models import Savepoint
@@ -144,11 +145,24 @@ def _ask_for_limit(replay: Replay) -> None:
         raise conflict(error.message) from error
 
 
-def promote_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:
-    """Let its version take the place of the live one, with what it has corrected. Operator."""
+def promote_replay(
+    replay: Replay,
+    actor: User,
+    idempotency_key: str = "",
+    *,
+    at: datetime | Literal["soon"] | None = None,
+) -> Operation:
+    """Let its version take the place of the live one. Operator.
+
+    With what it has corrected since its savepoint; `at`: with what it writes from that event time
+    on, which must be ahead of both; "soon": a little ahead.
+    """
     require(actor, replay.job, Role.OPERATOR)
     params = {"replay": replay.pk, "version": replay.version_id}
-    return start_operation("promote_replay", replay.job, actor, params, idempotency_key)
+    if at is None:
+        return start_operation("promote_replay", replay.job, actor, params, idempotency_key)
+    cut = params | {"at": chosen(replay, at).isoformat()}
+    return start_operation("cut_over", replay.job, actor, cut, idempotency_key)
 
 
 @transaction.atomic

@@ -45,9 +45,10 @@ def failed(replay: Replay, sentence: str, now: datetime) -> bool:
     return _end(replay, Replay.Status.FAILED, now, failure=sentence)
 
 
-def cutting_over(replay: Replay) -> bool:
-    """Its version begins to take the place of the live one."""
-    return _move(replay, (Replay.Status.CAUGHT_UP,), Replay.Status.CUTTING_OVER, failure="")
+def cutting_over(replay: Replay, at: datetime | None = None) -> bool:
+    """Its version begins to take the place of the live one; `at`: only from that event time on."""
+    moved = (Replay.Status.CAUGHT_UP,), Replay.Status.CUTTING_OVER
+    return _move(replay, *moved, failure="", cut_at=at)
 
 
 def promoted(

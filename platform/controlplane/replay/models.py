@@ -79,6 +79,8 @@ class Replay(models.Model):
         "snapshots.Savepoint", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     """Where the old version stopped: from there it goes on after a roll-back."""
+    cut_at = models.DateTimeField(null=True, blank=True)
+    """Event time from which on its version's results count; null: since the savepoint."""
     promoted_at = models.DateTimeField(null=True, blank=True)
     stood_still_ms = models.BigIntegerField(null=True, blank=True)
     """How long no version ran when it was promoted."""
@@ -156,6 +158,9 @@ class ReplayOutput(models.Model):
         max_length=16, choices=Exchange.choices, default=Exchange.NONE, blank=True
     )
     """Of points, whose steps cannot be told from the points."""
+    new_from = models.DateTimeField(null=True, blank=True)
+    """Time of the first point that can be the promoted version's, when it was cut over at an event
+    time; null: not known, or none."""
     hours = models.JSONField(default=list, blank=True)
     """[hour in epoch ms, equal, changed, only old, only new], in order."""
 

@@ -92,7 +92,9 @@ def _cut_over(replay: Replay) -> Phase:
     """Whether its version has taken the place of the live one."""
     match replay.status:
         case Replay.Status.CUTTING_OVER:
-            return Phase("Cut over", "now", "under way")
+            at = replay.cut_at
+            text = "under way" if at is None else f"at {at:%d %b %Y %H:%M:%S} UTC"
+            return Phase("Cut over", "now", text)
         case Replay.Status.PROMOTED:
             return Phase("Cut over", "done", f"version {replay.version.number} is live")
         case Replay.Status.ROLLING_BACK:

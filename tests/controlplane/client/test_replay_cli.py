@@ -85,6 +85,15 @@ def test_compared_accepted_promoted_and_rolled_back(headwater, replay):
     assert (code, "flights runs version 1 again" in out) == (0, True), err
 
 
+def test_cut_over_at_an_event_time(headwater, replay):
+    one = str(replay.pk)
+    Difference.objects.all().delete()
+    code, _, err = headwater("replay", "promote", one, "--at", "2013-12-01T00:00:00Z")
+    assert (code, "the live job is at 2013-12-01 00:00:00 UTC" in err) == (1, True)
+    code, out, err = headwater("replay", "promote", one, "--at", "soon")
+    assert (code, "version 2 from 2013-12-01 00:01:00 UTC on" in out) == (0, True), err
+
+
 def test_throttled_paused_and_resumed(headwater, replay, engine):
     one, job = str(replay.pk), replay.run.engine_job_id
     assert headwater("replay", "throttle", one, "500")[1] == "r-1 reads at most 500 rows a second\n"

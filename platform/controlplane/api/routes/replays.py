@@ -26,6 +26,7 @@ from controlplane.api.schema.replays import (
     OutputOut,
     PauseIn,
     PlanOut,
+    PromoteIn,
     ReadinessOut,
     ReplayIn,
     ReplayOut,
@@ -149,10 +150,12 @@ def ready(request: ApiRequest, replay_id: int) -> dict[str, Answer]:
 
 
 @router.post("replays/{replay_id}/promote", response={202: OperationOut}, summary="Promote")
-def promote(request: ApiRequest, replay_id: int) -> Status[Operation]:
+def promote(
+    request: ApiRequest, replay_id: int, body: PromoteIn | None = None
+) -> Status[Operation]:
     """Let its version take the place of the live one. Operator."""
-    replay = replay_for(request.auth, replay_id)
-    return Status(202, actions.promote_replay(replay, request.auth))
+    replay, at = replay_for(request.auth, replay_id), None if body is None else body.at
+    return Status(202, actions.promote_replay(replay, request.auth, at=at))
 
 
 @router.post("replays/{replay_id}/rollback", response={202: OperationOut}, summary="Roll back")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Field, Schema
 from pydantic import AwareDatetime
@@ -30,6 +30,7 @@ class ReplayOut(Schema):
     live_event_time: datetime | None
     speed: float | None = Field(description="event seconds per second")
     until: datetime | None
+    cut_at: datetime | None = Field(description="event time from which on its results count")
     discards: bool
     read_limit: float | None = Field(description="rows per second; null: none")
     paused: bool
@@ -111,6 +112,14 @@ class PauseIn(Schema):
     """Whether a replay reads nothing for now."""
 
     paused: bool
+
+
+class PromoteIn(Schema):
+    """Which results of the new version count."""
+
+    at: AwareDatetime | Literal["soon"] | None = Field(
+        None, description="those from this event time on, ahead of both; null: since the savepoint"
+    )
 
 
 class RestoreRowOut(Schema):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from controlplane.operations.contract import Kind
 from controlplane.operations.kinds.cancel import Cancel
+from controlplane.operations.kinds.cut_over import CutOver
 from controlplane.operations.kinds.deploy import Deploy
 from controlplane.operations.kinds.discard import Discard
 from controlplane.operations.kinds.dispose import Dispose
@@ -32,6 +33,7 @@ _KINDS: dict[str, Kind] = {
         StartReplay(),
         AbandonReplay(),
         PromoteReplay(),
+        CutOver(),
         RollBackReplay(),
         Verify(),
         Dispose(),

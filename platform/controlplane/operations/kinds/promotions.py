@@ -12,7 +12,8 @@ Guarantee   At no moment do two runs write to the targets: a run is started when
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -56,9 +57,7 @@ def record_old_end(context: Context) -> None:
 
 def record_replays_end(context: Context) -> None:
     """Nothing writes now: the new version's run may be made."""
-    operation, run = context.operation, handover.replay_run_of(context)
-    found = operation.result.pop("ended", RunState.FINISHED)
-    runs.observe(run, found, context.now)
+    handover.record_replays_end(context)
     handover.create_new_run(context)
 
 
@@ -138,16 +137,7 @@ def record_withdrawn(context: Context) -> None:
     handover.create_old_run(context)
 
 
-BACK = (
-    Step(
-        "gone",
-        "waits for the new version to end",
-        await_withdrawn,
-        record_withdrawn,
-        timeout_s=120.0,
-        when=stopped,
-    ),
-    Step("restore", "puts the old outputs back", handover.restore_outputs, when=stopped),
+START_OLD = (
     Step(
         "upload_old",
         "gives the engine the old job file",
@@ -163,13 +153,33 @@ BACK = (
         when=stopped,
     ),
 )
+CONFIRM_OLD = Step(
+    "confirm_old",
+    "waits for every task of the old version to run",
+    starting.confirm,
+    starting.record_up,
+    timeout_s=120.0,
+    when=stopped,
+)
+BACK = (
+    Step(
+        "gone",
+        "waits for the new version to end",
+        await_withdrawn,
+        record_withdrawn,
+        timeout_s=120.0,
+        when=stopped,
+    ),
+    Step("restore", "puts the old outputs back", handover.restore_outputs, when=stopped),
+    *START_OLD,
+)
 
 
 class PromoteReplay(Kind):
     """Let a replay's version take the place of the live one."""
 
     name = "promote_replay"
-    steps = (
+    steps: Sequence[Step] = (
         Step("upload", "gives the engine the job file", starting.upload, builds=True),
         READY,
         Step("trigger", "asks the old version to stop with a savepoint", snapshotting.trigger_stop),
@@ -194,18 +204,11 @@ class PromoteReplay(Kind):
         Step("start", "asks the engine to start the new version", starting.start, builds=True),
         Step("confirm", "waits for every task to run", starting.confirm, record_promoted, 120.0),
     )
-    recovery = (
+    recovery: Sequence[Step] = (
         Step("look", "looks whether the old version runs", look, record_look, 120.0),
         Step("withdraw", "takes the new version back", ending.cancel, when=begun),
         *BACK,
-        Step(
-            "confirm_old",
-            "waits for every task of the old version to run",
-            starting.confirm,
-            starting.record_up,
-            timeout_s=120.0,
-            when=stopped,
-        ),
+        CONFIRM_OLD,
     )
 
     settled = frozenset(step.name for step in steps if step.name not in BEFORE_ANYTHING)
@@ -218,11 +221,21 @@ class PromoteReplay(Kind):
         """Put the old version's savepoint into the catalogue."""
         begin_savepoint(operation, Savepoint.Origin.UPGRADE)
         operation.result |= {"stops": True, "old_run": operation.result.pop("run")}
-        replays.cutting_over(replay_of(operation))
+        at = operation.params.get("at")
+        replays.cutting_over(replay_of(operation), at and datetime.fromisoformat(at))
 
     def must_recover(self, operation: Operation, failure: StepFailed) -> bool:
         """From the moment on that the old version was asked to stop."""
         return operation.step not in BEFORE_ANYTHING
+
+    def not_recovered(self, operation: Operation, failure: StepFailed) -> str:
+        """Say that the old version has to be started by hand, and from where."""
+        old, savepoint = old_run_of(operation), savepoint_of(operation)
+        return (
+            f"{super().not_recovered(operation, failure)}; no version of {operation.job.name} is "
+            f"known to run: unless one does, start version {old.version.number} from "
+            f"savepoint {savepoint.pk}"
+        )
 
     def fail(self, context: Context, failure: StepFailed) -> None:
         """Say what runs; a replay that still runs can be promoted again."""
@@ -252,13 +265,7 @@ class RollBackReplay(Kind):
     steps = (
         Step("cancel", "asks the engine to cancel the new version", ending.cancel),
         *BACK,
-        Step(
-            "confirm_old",
-            "waits for every task of the old version to run",
-            starting.confirm,
-            record_rolled_back,
-            timeout_s=120.0,
-        ),
+        replace(CONFIRM_OLD, record=record_rolled_back),
     )
 
     settled = frozenset(step.name for step in steps)

@@ -5,18 +5,21 @@ Guarantee   outputs are exchanged only while nobody writes: each run before was 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from typing import TypedDict
 
 from controlplane.backends.errors import UnknownTrigger
 from controlplane.jobs import lifecycle as runs
-from controlplane.jobs.models import Run
+from controlplane.jobs.models import Run, RunState
 from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.kinds.deploy import adopt
 from controlplane.operations.models import Operation
 from controlplane.operations.steps import ending, snapshotting, starting
 from controlplane.operations.steps.rows import (
+    Source,
     folder_of,
     old_run_of,
     replay_of,
@@ -27,6 +30,13 @@ from controlplane.replay.outputs import handing
 from controlplane.replay.outputs.tables import OutputUnreadable
 from controlplane.snapshots import lifecycle as savepoints
 from controlplane.snapshots.models import Savepoint
+
+
+class Span(TypedDict, total=False):
+    """The event times that a run writes, where not all."""
+
+    written_from: datetime
+    written_until: datetime
 
 
 def replay_run_of(context: Context) -> Run:
@@ -94,6 +104,12 @@ def await_replays_end(context: Context) -> Outcome:
     return ending.await_end_of(context, replay_run_of(context))
 
 
+def record_replays_end(context: Context) -> None:
+    """The replay has ended: nothing writes beside the targets any more."""
+    found = context.operation.result.pop("ended", RunState.FINISHED)
+    runs.observe(replay_run_of(context), found, context.now)
+
+
 def swap_outputs(context: Context) -> Outcome:
     """Put what the replay has written in the place of what it corrects."""
     with _told():
@@ -103,8 +119,13 @@ def swap_outputs(context: Context) -> Outcome:
 
 def restore_outputs(context: Context) -> Outcome:
     """Put back what the old version had written."""
+    return restore_outputs_of(context, runs_of(context.operation))
+
+
+def restore_outputs_of(context: Context, runs_by_id: Sequence[str]) -> Outcome:
+    """Put back what was there before those runs, named as the engine does, had written."""
     with _told():
-        handing.restore_all(replay_of(context.operation), runs_of(context.operation))
+        handing.restore_all(replay_of(context.operation), runs_by_id)
     return Done()
 
 
@@ -125,7 +146,9 @@ def runs_of(operation: Operation) -> list[str]:
     return [*mine, *([replayed.engine_job_id] if replayed else [])]
 
 
-def create_new_run(context: Context) -> None:
+def create_new_run(
+    context: Context, purpose: Run.Purpose = Run.Purpose.LIVE, span: Span | None = None
+) -> None:
     """The new version shall go on from where its replay stopped, with the job's own settings."""
     operation = context.operation
     savepoint = Savepoint.objects.get(pk=operation.result["new_savepoint"])
@@ -135,31 +158,49 @@ def create_new_run(context: Context) -> None:
         context.derived_id("new"),
         context.now,
         parallelism=settings_from(context.job.settings).parallelism,
+        purpose=purpose,
         restored_from=savepoint,
         reason=f"started from {savepoint}, when {replay_of(operation)} was promoted",
         started_by=operation.actor,
+        **(span or {}),
     )
     adopt(operation, run)
 
 
 def create_old_run(context: Context) -> None:
-    """The old version shall go on from where it stopped."""
+    """The old version shall go on from where it stopped, with what the new one was to write."""
+    operation = context.operation
+    source, cut_at = Source.of(savepoint_of(operation)), replay_of(operation).cut_at
+    restart_old(context, source, {} if cut_at is None else {"written_from": cut_at})
+
+
+def restart_old(context: Context, source: Source, span: Span) -> None:
+    """The old version shall go on from there."""
     operation = context.operation
     operation.result.pop("ended", None)
-    old, savepoint = old_run_of(operation), savepoint_of(operation)
     why = operation.error or f"{replay_of(operation)} was rolled back"
-    run = runs.create_run(
+    reason = f"started again from {source}: {why}"
+    adopt(operation, create_run_of_old(context, "old again", source, reason, span))
+
+
+def create_run_of_old(
+    context: Context, purpose: str, source: Source, reason: str, span: Span
+) -> Run:
+    """Another run of the old version, as it ran before."""
+    old = old_run_of(context.operation)
+    return runs.create_run(
         context.job,
         old.version,
-        context.derived_id("old again"),
+        context.derived_id(purpose),
         context.now,
         parallelism=old.parallelism,
-        restored_from=savepoint,
+        restored_from=source.savepoint,
+        restored_path=source.path,
         settings=old.settings or context.job.settings,
-        reason=f"started again from {savepoint}: {why}"[:500],
-        started_by=operation.actor,
+        reason=reason[:500],
+        started_by=context.operation.actor,
+        **span,
     )
-    adopt(operation, run)
 
 
 def _folder(context: Context) -> str:

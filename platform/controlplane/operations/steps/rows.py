@@ -50,6 +50,11 @@ def old_run_of(operation: Operation) -> Run:
     return _run(operation.result.get("old_run", operation.result.get("run")))
 
 
+def run_named(operation: Operation, key: str) -> Run:
+    """The run that the operation keeps under that name."""
+    return _run(operation.result[key])
+
+
 def savepoint_of(operation: Operation) -> Savepoint:
     """The savepoint that it takes."""
     return Savepoint.objects.get(pk=operation.result["savepoint"])

@@ -7,6 +7,7 @@ from typing import Any
 from controlplane.backends.contract import (
     RETAIN,
     SETTING_DISCARD,
+    SETTING_FROM,
     SETTING_RETENTION,
     SETTING_SHADOW,
     SETTING_UNTIL,
@@ -74,27 +75,34 @@ def request_of(run: Run, artifact_id: str) -> Start:
 
 def run_name(run: Run) -> str:
     """What the engine calls it: the job's name, or `<job>@r-7` for a replay."""
-    if run.purpose == Run.Purpose.REPLAY:
-        return str(Replay.objects.get(run=run))
-    return run.job.name
+    replay = _replay_of(run)
+    return run.job.name if replay is None else str(replay)
 
 
 def _sinks(run: Run) -> dict[str, str]:
-    if run.purpose != Run.Purpose.REPLAY:
-        return {}
-    replay = Replay.objects.get(run=run)
-    sinks = {SETTING_SHADOW: replay.name}
-    if replay.discards:
-        sinks[SETTING_DISCARD] = "true"
-    if replay.until is not None:
-        sinks[SETTING_UNTIL] = replay.until.isoformat()
+    """Where its sinks write, and what part of event time."""
+    replay, sinks = _replay_of(run), {}
+    until = run.written_until
+    if replay is not None:
+        sinks[SETTING_SHADOW] = replay.name
+        if replay.discards:
+            sinks[SETTING_DISCARD] = "true"
+        until = replay.until
+    if run.written_from is not None:
+        sinks[SETTING_FROM] = run.written_from.isoformat()
+    if until is not None:
+        sinks[SETTING_UNTIL] = until.isoformat()
     return sinks
 
 
 def _accepted_gaps(run: Run) -> frozenset[str]:
-    if run.purpose != Run.Purpose.REPLAY:
-        return frozenset()
-    return frozenset(Replay.objects.get(run=run).accepted_gaps)
+    replay = _replay_of(run)
+    return frozenset() if replay is None else frozenset(replay.accepted_gaps)
+
+
+def _replay_of(run: Run) -> Replay | None:
+    """The replay whose run it is; none of one that takes the live one's place at an event time."""
+    return Replay.objects.filter(run=run).first()
 
 
 def _retention(run: Run) -> dict[str, str]:

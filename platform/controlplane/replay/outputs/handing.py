@@ -84,8 +84,10 @@ def restore_all(replay: Replay, runs: Sequence[str]) -> None:
     for output in exchangeable(replay):
         if output.kind == FILES:
             files.restore(Path(output.place), Path(output.beside), runs)
-        else:
+        elif replay.cut_at is None:
             _restore_points(output)
+        else:
+            _take_points_out(output)
 
 
 def _swap_points(output: ReplayOutput) -> None:
@@ -112,6 +114,21 @@ def _restore_points(output: ReplayOutput) -> None:
         points.keep(store, bucket, output.place, since, f"{output.beside}.new")
         _note(output, State.RETURNING)
     points.replace(store, bucket, output.place, since, f"{output.beside}.old")
+    _note(output, State.RESTORED)
+
+
+def _take_points_out(output: ReplayOutput) -> None:
+    """1. Keep what the new version wrote. 2. Take it out; where it begins is not known, leave it:
+    the old version writes its own points over those with the same tags and time.
+    """
+    store = embedded_store()
+    if output.new_from is None or output.exchange == State.RESTORED:
+        return
+    since_ms = epoch_us(output.new_from) / 1000
+    if output.exchange != State.RETURNING:
+        points.keep(store, output.bucket, output.place, since_ms, f"{output.beside}.new")
+        _note(output, State.RETURNING)
+    store.remove(output.bucket, output.place, since_ms)
     _note(output, State.RESTORED)
 
 

@@ -11,7 +11,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from controlplane.replay.comparison.compare import WINDOW_END, Terms
@@ -36,6 +36,10 @@ class Target:
     """Of points."""
     why_not: str = ""
     """Why they cannot be compared, in one sentence."""
+    window: Mapping[str, str] = field(default_factory=dict)
+    """What the operator says of itself that made the rows; empty when that was no window."""
+    time: str = ""
+    """Column of the time of points."""
 
 
 def targets_of(plan: Mapping[str, Any]) -> tuple[Target, ...]:
@@ -55,8 +59,17 @@ def _target(plan: Mapping[str, Any], vertex: Mapping[str, Any], number: int) -> 
     window = next((one for one in _before(plan, vertex, number) if "keys" in one), None)
     why_not = _why_not(kind, window)
     terms = None if why_not or window is None else _terms(kind, facts, window)
-    bucket = facts.get("bucket", "")
-    return Target(operator["uid"], operator["name"], kind, place, terms, bucket, why_not)
+    return Target(
+        uid=operator["uid"],
+        name=operator["name"],
+        kind=kind,
+        place=place,
+        terms=terms,
+        bucket=facts.get("bucket", ""),
+        why_not=why_not,
+        window=window if window is not None and "window" in window else {},
+        time=facts.get("time", ""),
+    )
 
 
 def _why_not(kind: str, window: Mapping[str, str] | None) -> str:
