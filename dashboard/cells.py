@@ -199,6 +199,11 @@ def tally(value: float | None) -> SafeString:
     return format_html('<span class="{}">{}</span>', tone, fmt.grouped(value))
 
 
+def some(value: float | None) -> SafeString:
+    """A count where none is nothing to see."""
+    return escape(fmt.grouped(value)) if value else mark_safe("")
+
+
 def text(value: object) -> SafeString:
     """Plain text."""
     return MISSING if value in (None, "") else escape(value)
@@ -224,6 +229,7 @@ CELLS: dict[str, Callable[[Any], SafeString]] = {
     "progress": progress,
     "tally": tally,
     "text": text,
+    "some": some,
 }
 
 

@@ -95,6 +95,12 @@ class MoveForm(ReasonForm):
     cluster = forms.CharField(max_length=64, error_messages={"required": "choose a cluster"})
 
 
+class TeamForm(ReasonForm):
+    """Another team for a job."""
+
+    team = forms.CharField(max_length=64, error_messages={"required": "choose a team"})
+
+
 class DiffForm(forms.Form):
     """Two versions to compare."""
 

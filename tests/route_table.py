@@ -130,6 +130,7 @@ ROUTES: dict[str, Rule] = {
     "POST /jobs/<str:name>/rollback/": operator(),
     "POST /jobs/<str:name>/upkeep/": operator(wish="pause"),
     "POST /jobs/<str:name>/move/": operator(cluster="{cluster}"),
+    "POST /jobs/<str:name>/team/": admin(team="{team}"),
     "POST /operations/<uuid:operation_id>/cancel/": operator(),
     # checkpoints, savepoints, schedules
     "GET /jobs/<str:name>/checkpoints/": viewer(),
@@ -174,6 +175,7 @@ ROUTES: dict[str, Rule] = {
     "POST /alerts/rules/": operator(
         team="{team}", measure="restarts", threshold="3", severity="warn"
     ),
+    "POST /alerts/rules/<int:rule_id>/pause/": operator(),
     "POST /alerts/rules/<int:rule_id>/remove/": operator(),
     "POST /alerts/<int:alert_id>/acknowledge/": operator(),
     "POST /alerts/<int:alert_id>/mute/": operator(minutes="5", reason="known"),
@@ -255,12 +257,14 @@ ROUTES: dict[str, Rule] = {
     "POST /api/v1/replays/<replay_id>/promote": operator(),
     "POST /api/v1/replays/<replay_id>/rollback": operator(),
     "POST /api/v1/jobs/<name>/move": operator(cluster="{cluster}"),
+    "POST /api/v1/jobs/<name>/team": admin(team="{team}"),
     "POST /api/v1/jobs/<name>/upkeep": operator(wish="pause"),
     "GET /api/v1/alerts": signed_in(),
     "POST /api/v1/alerts/<alert_id>/acknowledge": operator(),
     "POST /api/v1/alerts/<alert_id>/mute": operator(minutes="5", reason="known"),
     "GET /api/v1/alert-rules": signed_in(),
     "POST /api/v1/alert-rules": operator(team="{team}", measure="restarts", threshold="3"),
+    "PATCH /api/v1/alert-rules/<rule_id>": operator(enabled="false"),
     "DELETE /api/v1/alert-rules/<rule_id>": operator(),
     "GET /api/v1/clusters": signed_in(),
     "POST /api/v1/clusters": platform_admin(name="lab-2", url="http://127.0.0.1:9"),
@@ -295,6 +299,7 @@ ROUTES: dict[str, Rule] = {
 
 TOPICS: dict[Family, tuple[str, Rule]] = {
     Family.FLEET: ("fleet", signed_in()),
+    Family.ALERTS: ("alerts", signed_in()),
     Family.JOB: ("job.{job_id}", viewer()),
     Family.JOB_OPS: ("job.{job_id}.ops", viewer()),
     Family.JOB_CHECKPOINTS: ("job.{job_id}.ckpt", viewer()),

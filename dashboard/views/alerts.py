@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.errors import invalid
 from controlplane.access.lookup import (
     alert_for,
     alert_route_for,
@@ -46,6 +45,7 @@ def preview(request: UserRequest) -> HttpResponse:
     """When a rule would have fired: a fragment that the form asks for on every change."""
     asked = checked(RuleForm(request.GET))
     team, job = _about(request, asked)
+    actions.check_about(team, job)
     jobs = [job] if job else list(visible_jobs(request.user).filter(team=team).order_by("name"))
     found = play(
         jobs,
@@ -73,6 +73,15 @@ def add_rule(request: UserRequest) -> HttpResponse:
         severity=asked["severity"],
     )
     return _said(request, f"The {rule} is watched")
+
+
+@login_required
+@require_POST
+def pause_rule(request: UserRequest, rule_id: int) -> HttpResponse:
+    """Let it rest, or look again."""
+    rule = alert_rule_for(request.user, rule_id)
+    actions.set_rule_enabled(rule, request.user, enabled=not rule.enabled)
+    return _said(request, f"The {rule} is watched" if rule.enabled else f"The {rule} rests")
 
 
 @login_required
@@ -125,9 +134,6 @@ def _about(request: UserRequest, asked: dict[str, Any]) -> tuple[Team, Job | Non
     """Team and job of a rule. Raises Refused."""
     team = team_for(request.user, asked["team"])
     job = job_for(request.user, asked["job"]) if asked["job"] else None
-    if job is not None and job.team_id != team.pk:
-        msg = f"job {job.name} is not of team {team.name}: choose one of its jobs"
-        raise invalid(msg, "job")
     return team, job
 
 

@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.lookup import cluster_for, job_for, operation_for
+from controlplane.access.lookup import cluster_for, job_for, operation_for, team_for
 from controlplane.jobs import actions, keeping
 from controlplane.jobs.configuration import configuration
-from controlplane.jobs.moving import move_job
+from controlplane.jobs.moving import change_team, move_job, teams_for
 from controlplane.jobs.queries import job_frame
 from controlplane.operations.actions import cancel_operation
 from dashboard.answers import checked, said, started
@@ -19,6 +19,7 @@ from dashboard.configuration_forms import (
     ReasonForm,
     RescaleForm,
     SettingsForm,
+    TeamForm,
     UpkeepForm,
 )
 from dashboard.views.job_pages import job_page
@@ -42,6 +43,7 @@ def page(request: UserRequest, name: str) -> HttpResponse:
         job,
         frame,
         found=configuration(job, frame.run),
+        teams=teams_for(job, request.user),
     )
 
 
@@ -99,6 +101,16 @@ def move(request: UserRequest, name: str) -> HttpResponse:
     if operation := move_job(job, request.user, cluster, asked["reason"], key):
         return started(request, operation, _back(name))
     return said(request, f"{name} starts on {cluster.name} from now on", _back(name), move=True)
+
+
+@login_required
+@require_POST
+def team(request: UserRequest, name: str) -> HttpResponse:
+    """Give it to another team."""
+    job, asked = job_for(request.user, name), checked(TeamForm(request.POST))
+    other = team_for(request.user, asked["team"])
+    change_team(job, request.user, other, asked["reason"])
+    return said(request, f"{name} is {other.name}'s from now on", _back(name), move=True)
 
 
 @login_required

@@ -34,5 +34,6 @@ ABILITIES = (
     Ability("Change savepoint schedules", Role.OPERATOR, "add_schedule"),
     Ability("Start and abandon replays", Role.OPERATOR, "abandon"),
     Ability("Send a line to a job's control stream", Role.OPERATOR, "control"),
+    Ability("Give a job to another team, of which you are admin too", Role.ADMIN, "job_team"),
     Ability("Add and remove people, change their roles", Role.ADMIN, "set_role"),
 )

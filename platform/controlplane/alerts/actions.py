@@ -13,6 +13,7 @@ from django.db import transaction
 from controlplane.access.errors import conflict, invalid
 from controlplane.access.lookup import require_in
 from controlplane.access.models import Role, Team
+from controlplane.alerts import live
 from controlplane.alerts.addresses import Forbidden, checked_url, private_allowed
 from controlplane.alerts.measures import EVERYWHERE, ONE_JOB
 from controlplane.alerts.models import OPEN, Alert, AlertRule, Route
@@ -36,6 +37,7 @@ def add_rule(
 ) -> AlertRule:
     """Look at something from now on. Raises Refused."""
     require_in(actor, team, Role.OPERATOR)
+    check_about(team, job)
     if job is None and measure in EVERYWHERE:
         msg = f"{ONE_JOB}, so that it is told once"
         raise invalid(msg, "job")
@@ -52,11 +54,32 @@ def add_rule(
     return rule
 
 
+def check_about(team: Team, job: Job | None) -> None:
+    """A rule of a team is about that team's jobs. Raises Refused."""
+    if job is not None and job.team_id != team.pk:
+        msg = f"job {job.name} is not of team {team.name}: choose one of its jobs"
+        raise invalid(msg, "job")
+
+
+@transaction.atomic
+def set_rule_enabled(rule: AlertRule, actor: User, *, enabled: bool, reason: str = "") -> AlertRule:
+    """Let it rest, or look again; at rest what fires by it is over. Raises Refused."""
+    require_in(actor, rule.team, Role.OPERATOR)
+    if AlertRule.objects.filter(pk=rule.pk).exclude(enabled=enabled).update(enabled=enabled):
+        action = "alert_rule.resume" if enabled else "alert_rule.pause"
+        before, after = {"enabled": not enabled}, {"enabled": enabled}
+        record(actor, action, str(rule), job=rule.job, reason=reason, before=before, after=after)
+    rule.enabled = enabled
+    return rule
+
+
 @transaction.atomic
 def remove_rule(rule: AlertRule, actor: User) -> None:
     """Look no more; its alerts go with it. Raises Refused."""
     require_in(actor, rule.team, Role.OPERATOR)
     record(actor, "alert_rule.remove", str(rule), job=rule.job, before=_of(rule))
+    jobs = rule.alerts.values_list("job", flat=True).distinct()
+    live.tell_on_commit(*jobs)
     rule.delete()
 
 
@@ -69,6 +92,7 @@ def acknowledge(alert: Alert, actor: User, now: datetime) -> None:
         msg = "this alert is over, or somebody has it already: reload the page"
         raise conflict(msg)
     record(actor, "alert.acknowledge", str(alert.rule), job=alert.job)
+    live.tell_on_commit(alert.job_id)
 
 
 @transaction.atomic
@@ -82,6 +106,7 @@ def mute(alert: Alert, actor: User, minutes: int, reason: str, now: datetime) ->
         raise conflict(msg)
     after = {"until": until.isoformat(timespec="seconds")}
     record(actor, "alert.mute", str(alert.rule), job=alert.job, reason=reason, after=after)
+    live.tell_on_commit(alert.job_id)
 
 
 @transaction.atomic

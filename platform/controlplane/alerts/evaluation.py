@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from controlplane.alerts import live
 from controlplane.alerts.machine import Life, Phase, judge, step
 from controlplane.alerts.measures import Values, measure_all, measure_everywhere
 from controlplane.alerts.models import OPEN, Alert, AlertRule, Delivery, Route
@@ -48,6 +49,7 @@ def evaluate(now: datetime) -> None:
         for left in known.values():  # the rule is off, or about other jobs now
             _end(left, now)
         _tell(now)
+    live.tell_all(now)
 
 
 def _jobs_of(rules: Iterable[AlertRule]) -> dict[int, list[int]]:

@@ -74,6 +74,11 @@ ONE_JOB = "points are counted for the whole installation, not for each job: choo
 """Why a rule about one of those is not one of a team."""
 
 
+def shown(unit: Unit, value: float | None) -> float | None:
+    """The value as its format takes it: durations are formatted from ms."""
+    return value * 1_000 if value is not None and unit.kind == "dur" else value
+
+
 def measure_all(job_ids: Iterable[int], now: datetime) -> dict[int, Values]:
     """Every measure of each job, but for those of the whole installation."""
     ids = list(job_ids)

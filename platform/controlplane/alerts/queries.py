@@ -9,8 +9,10 @@ from django.db.models import OuterRef, Subquery
 
 from controlplane.access.lookup import RANK, roles_of, visible_jobs, visible_teams
 from controlplane.access.models import Role
-from controlplane.alerts.measures import UNITS, Unit
+from controlplane.alerts.measures import UNITS, Unit, shown
 from controlplane.alerts.models import OPEN, Alert, AlertRule, Delivery, Route
+from controlplane.live import topics
+from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
 
 RECENT = 50
@@ -31,14 +33,24 @@ class AlertLine:
         return epoch_ms(self.alert.since)
 
     @property
-    def shown(self) -> float | None:
-        """The value, as its format takes it."""
-        return _shown(self.unit, self.alert.value)
+    def value(self) -> float | None:
+        """As its format takes it."""
+        return shown(self.unit, self.alert.value)
+
+    @property
+    def path(self) -> str:
+        """Where that stands in the topic `alerts`."""
+        return f"{self.alert.job_id}.v{self.alert.pk}"
+
+    @property
+    def seen_ms(self) -> int | None:
+        """When it was looked at."""
+        return epoch_ms(self.alert.seen_at)
 
     @property
     def limit(self) -> float | None:
         """The threshold, likewise."""
-        return _shown(self.unit, self.alert.rule.threshold)
+        return shown(self.unit, self.alert.rule.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +64,7 @@ class RuleLine:
     @property
     def limit(self) -> float | None:
         """The threshold."""
-        return _shown(self.unit, self.rule.threshold)
+        return shown(self.unit, self.rule.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +93,8 @@ class AlertsPage:
     jobs: tuple[str, ...]
     job: str
     """The only job that is shown; empty: all."""
+    looked_ms: int | None
+    """When rules were looked at last; None: not known."""
 
     @property
     def firing(self) -> int:
@@ -112,6 +126,7 @@ def alerts_page(user: User, job: str) -> AlertsPage:
         admin_teams=_teams(roles, Role.ADMIN),
         jobs=tuple(jobs.order_by("name").values_list("name", flat=True).distinct()),
         job=job,
+        looked_ms=latest(topics.ALERTS).get("sum", {}).get("at_ms"),
     )
 
 
@@ -151,8 +166,3 @@ def _teams(roles: dict[str, Role], role: Role) -> tuple[str, ...]:
 
 def _may(roles: dict[str, Role], team: str, role: Role) -> bool:
     return team in roles and RANK[roles[team]] >= RANK[role]
-
-
-def _shown(unit: Unit, value: float | None) -> float | None:
-    """Durations are formatted from ms."""
-    return value * 1_000 if value is not None and unit.kind == "dur" else value

@@ -95,12 +95,15 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     move = commands.add_parser("move", help="run a job on another cluster")
     move.add_argument("job", help=JOB)
     move.add_argument("cluster", help="name of the cluster")
+    give = commands.add_parser("give", help="give a job to another team")
+    give.add_argument("job", help=JOB)
+    give.add_argument("team", help="name of the team")
     stop = commands.add_parser("stop", help="end a job with a savepoint")
     stop.add_argument("job", help=JOB)
     stop.add_argument("--drain", action="store_true", help="fire every open window first")
     cancel = commands.add_parser("cancel", help="end a job without a savepoint")
     cancel.add_argument("job", help=JOB)
-    for one in (move, cancel):
+    for one in (move, give, cancel):
         one.add_argument("--reason", default="", help="why, for the audit log")
     savepoint = commands.add_parser("savepoint", help="take a savepoint of a job")
     savepoint.add_argument("job", help=JOB)

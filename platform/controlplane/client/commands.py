@@ -140,6 +140,16 @@ def move(control: Control, options: Options) -> None:
         print(f"{options.job} starts on {options.cluster} from now on")
 
 
+def give(control: Control, options: Options) -> None:
+    """Give the job to another team."""
+    body = {"team": options.team, "reason": options.reason}
+    found = control.post(f"jobs/{options.job}/team", body)
+    if options.json:
+        print_json(found)
+    else:
+        print(f"{options.job} is {options.team}'s from now on")
+
+
 def stop(control: Control, options: Options) -> None:
     """Stop with a savepoint."""
     follow(control, options, control.post(f"jobs/{options.job}/stop", {"drain": options.drain}))
@@ -195,6 +205,7 @@ COMMANDS: dict[str, Callable[[Control, Options], None]] = {
         rollback,
         rescale,
         move,
+        give,
         stop,
         cancel,
         savepoint,

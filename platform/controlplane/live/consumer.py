@@ -33,10 +33,10 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from redis import RedisError
 
 from controlplane.live import visibility
-from controlplane.live.fleet import FleetView
+from controlplane.live.fleet import view_of
 from controlplane.live.latest import latest_store
 from controlplane.live.subscription import Subscription
-from controlplane.live.topics import Family, Payload, Topic, parse
+from controlplane.live.topics import OF_JOBS, Family, Payload, Topic, parse
 from controlplane.metrics.keeping import tell_of_process
 from controlplane.metrics.self_measure import measures
 from controlplane.moments import now_ms
@@ -202,13 +202,14 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     async def _refresh_fleet(self) -> None:
         """Ask again whose rows may be seen; a change shows as a snapshot."""
-        fleet = self.subscriptions.get("fleet")
-        if fleet is None or fleet.fleet is None:
+        filtered = [one for one in self.subscriptions.values() if one.fleet is not None]
+        if not filtered:
             return
         visible = await database_sync_to_async(visibility.fleet_of)(self.user)
-        if visible != fleet.fleet.visible:
-            fleet.want_snapshot()
-            self.wake.set()
+        for subscription in filtered:
+            if subscription.fleet is not None and visible != subscription.fleet.visible:
+                subscription.want_snapshot()
+                self.wake.set()
 
     async def _join_wanted(self) -> None:
         topics = {name: parse(name) for name in self.wanted}
@@ -230,9 +231,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.subscriptions[topic.name] = Subscription(topic, resume_at)
 
     async def _send_snapshot(self, subscription: Subscription) -> None:
-        if subscription.topic.family is Family.FLEET:
+        if subscription.topic.family in OF_JOBS:
             visible = await database_sync_to_async(visibility.fleet_of)(self.user)
-            subscription.fleet = FleetView(visible)
+            subscription.fleet = view_of(subscription.topic, visible)
         latest = await _in_thread(latest_store().get, subscription.topic)
         await self._say(subscription.snapshot(latest, now_ms()))
 

@@ -1,11 +1,11 @@
-"""The fleet as one person sees it: the rows of the jobs they may see, and a sum over those."""
+"""Tables of all jobs as one person sees them: the rows of theirs, and a sum over those."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from controlplane.live.topics import Payload
+from controlplane.live.topics import Family, Payload, Topic
 
 SUM = "sum"
 _COUNTED = ("running", "jobs", "in")
@@ -13,12 +13,14 @@ _COUNTED = ("running", "jobs", "in")
 
 @dataclass(slots=True)
 class FleetView:
-    """Filters what the collector publishes for everybody."""
+    """Filters what is published for everybody: here the topic `fleet`."""
 
     visible: frozenset[str]
     """Ids of the jobs that this person may see."""
     _rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
+    _looked: Payload = field(default_factory=dict)
+    """What was published last of the sum of alerts."""
 
     def is_news(self, patch: Payload) -> bool:
         """Whether it speaks of a job that was not there at the last snapshot.
@@ -53,3 +55,21 @@ class FleetView:
             "in": sum(rates) if rates else None,
         }
         return {key: one for key, one in published.items() if key not in _COUNTED} | counts
+
+
+class AlertsView(FleetView):
+    """The topic `alerts`."""
+
+    def _sum(self, published: Payload) -> Payload:
+        """Nothing until rules were looked at: then what is not here is not known."""
+        self._looked |= published
+        if not self._looked:
+            return {}
+        rows = [self._rows[row] for row in sorted(self._rows, key=int)]
+        firing = sum(row.get("firing", 0) for row in rows)
+        return self._looked | {"firing": firing, "open": "".join(row["open"] for row in rows)}
+
+
+def view_of(topic: Topic, visible: frozenset[str]) -> FleetView:
+    """The topic as somebody sees it who may see these jobs."""
+    return AlertsView(visible) if topic.family is Family.ALERTS else FleetView(visible)

@@ -27,7 +27,7 @@ class Subscription:
     resume_at: int | None = None
     """Last change that the browser has; None: it has nothing."""
     fleet: FleetView | None = None
-    """Whose rows may be seen, when the topic is the fleet."""
+    """Whose rows may be seen, when the topic has a row per job."""
     wants_snapshot: bool = True
     seen: int = 0
     """Last change that came in."""

@@ -1,6 +1,6 @@
 """Live topics: their names, and the shape of what travels on each.
 
-    table    {row key: {field: value}}       fleet, job.<id>.ops
+    table    {row key: {field: value}}       fleet, alerts, job.<id>.ops
     record   {field: value}                  job.<id>, replay.<id>, op.<uuid>
     log      {"events": [event, …]}          job.<id>.ckpt, job.<id>.events
 
@@ -49,6 +49,7 @@ class Family(StrEnum):
     """The kinds of topics: what a subscriber must be allowed to see differs by it."""
 
     FLEET = "fleet"
+    ALERTS = "alerts"
     JOB = "job"
     JOB_OPS = "job.ops"
     JOB_CHECKPOINTS = "job.ckpt"
@@ -59,6 +60,7 @@ class Family(StrEnum):
 
 SHAPES = {
     Family.FLEET: Shape.TABLE,
+    Family.ALERTS: Shape.TABLE,
     Family.JOB: Shape.RECORD,
     Family.JOB_OPS: Shape.TABLE,
     Family.JOB_CHECKPOINTS: Shape.LOG,
@@ -67,6 +69,8 @@ SHAPES = {
     Family.REPLAY: Shape.RECORD,
 }
 
+OF_JOBS = frozenset({Family.FLEET, Family.ALERTS})
+"""Tables with a row per job, of which everybody gets the rows of the jobs that they may see."""
 LOG_LENGTH = 100
 """Entries that a log's snapshot holds: as many as a page shows before it asks the database."""
 
@@ -98,6 +102,21 @@ class FleetSum(TypedDict, total=False):
     engine: str  # "ok" or "away": whether the engine answered the last time it was asked
     at_ms: int  # when the collector looked last: with an old one, every figure here is old
     # And "in": float | None.
+
+
+class AlertsRow(TypedDict, total=False):
+    """One job in `alerts`, under its id; also `v<id>`: the latest value of that alert."""
+
+    firing: int
+    open: str  # differs when what is open does
+
+
+class AlertsSum(TypedDict, total=False):
+    """Row "sum" of `alerts`, over what this user may see; empty until somebody looked."""
+
+    firing: int
+    open: str
+    at_ms: int  # when rules were looked at last
 
 
 class LastCheckpoint(TypedDict):
@@ -228,7 +247,7 @@ class Topic:
     name: str
     family: Family
     ident: str
-    """Id of the job or replay, uuid of the operation; empty for the fleet."""
+    """Id of the job or replay, uuid of the operation; empty for what is of all jobs."""
 
     @property
     def shape(self) -> Shape:
@@ -238,6 +257,7 @@ class Topic:
 
 _PATTERNS = (
     (re.compile(r"fleet()"), Family.FLEET),
+    (re.compile(r"alerts()"), Family.ALERTS),
     (re.compile(r"job\.(\d{1,18})"), Family.JOB),
     (re.compile(r"job\.(\d{1,18})\.ops"), Family.JOB_OPS),
     (re.compile(r"job\.(\d{1,18})\.ckpt"), Family.JOB_CHECKPOINTS),
@@ -257,6 +277,7 @@ def parse(name: str) -> Topic | None:
 
 
 FLEET = "fleet"
+ALERTS = "alerts"
 
 
 def job(job_id: int) -> str:

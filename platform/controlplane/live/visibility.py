@@ -46,7 +46,7 @@ def signed_in(user_id: int, session_key: str | None) -> User | None:
 def _may_hear(user: Person, topic: Topic) -> bool:
     lookup: Callable[[], object]
     match topic.family:
-        case Family.FLEET:
+        case Family.FLEET | Family.ALERTS:
             return user.is_authenticated
         case Family.OPERATION:
             lookup = lambda: operation_for(user, topic.ident)  # noqa: E731

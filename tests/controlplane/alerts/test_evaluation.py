@@ -10,10 +10,17 @@ from django.utils import timezone
 
 from controlplane.access.errors import Refused
 from controlplane.alerts import evaluation
-from controlplane.alerts.actions import acknowledge, add_route, add_rule, mute, remove_rule
+from controlplane.alerts.actions import (
+    acknowledge,
+    add_route,
+    add_rule,
+    mute,
+    remove_rule,
+    set_rule_enabled,
+)
 from controlplane.alerts.evaluation import evaluate
 from controlplane.alerts.measures import measure_all, stood_still
-from controlplane.alerts.models import Alert, AlertRule, Delivery, Route
+from controlplane.alerts.models import Alert, Delivery, Route
 from controlplane.audit.models import AuditEntry
 from controlplane.jobs.models import Run, RunFailure
 from controlplane.live import topics
@@ -182,12 +189,14 @@ def test_what_people_do_is_audited(run, rule, alice):
     assert done[2].reason == "deploy"
 
 
-def test_a_rule_that_is_off_ends_its_alerts(run, rule):
+def test_a_rule_that_rests_ends_its_alerts(run, rule, alice):
     fail(run, -20, -10)
     passes(60)
-    AlertRule.objects.update(enabled=False)
+    set_rule_enabled(rule, alice, enabled=False, reason="noisy")
     evaluate(at(70))
     assert states() == [("resolved", "flights")]
+    entry = AuditEntry.objects.get(action="alert_rule.pause")
+    assert (entry.reason, entry.after) == ("noisy", {"enabled": False})
 
 
 def test_each_measure_says_what_it_is(run, running, alice):

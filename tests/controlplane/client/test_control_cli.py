@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from controlplane.backends.errors import EngineRefused
+from controlplane.backends.models import Cluster
 from controlplane.client import main
 from controlplane.operations.models import Operation
 from people import JOB_FILE
@@ -144,3 +145,15 @@ def test_it_needs_no_django():
     path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=path)
     assert told.stdout == "False\n", told.stderr
+
+
+def test_a_job_is_moved_and_given_away(headwater, flights, alice):
+    Cluster.objects.create(name="lab-2", url="fake://lab-2")
+    code, out, _ = headwater("move", "flights", "lab-2")
+    assert (code, out) == (0, "flights starts on lab-2 from now on\n")
+
+    code, _, err = headwater("give", "flights", "payments")
+    assert (code, "needs the admin role in team payments: token cli gives operator" in err) == (
+        1,
+        True,
+    )

@@ -148,4 +148,5 @@ export const formats = {
   rate, count, bytes, percent, times, dur, whole, ago, age, second, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, busyBar,
   text: v => (v === null || v === undefined || v === '' ? MISSING : esc(v)),
   busyBarOf: v => bar(v, 'busy'),
+  some: v => (known(v) ? (v > 0 ? grouped(v) : '') : undefined),   // none is empty; what is not known leaves what is there
 };

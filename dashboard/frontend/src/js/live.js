@@ -28,7 +28,7 @@ function send(op, list) {
 const isRow = v => v !== null && typeof v === 'object' && !Array.isArray(v);
 // A table merges row by row and a null row is gone; a record merges field by field.
 function merge(name, value, patch) {
-  if (name !== 'fleet' && !name.endsWith('.ops')) return { ...value, ...patch };
+  if (name !== 'fleet' && name !== 'alerts' && !name.endsWith('.ops')) return { ...value, ...patch };
   const next = { ...value };
   for (const [key, row] of Object.entries(patch)) {
     if (row === null) delete next[key]; else next[key] = isRow(row) ? { ...next[key], ...row } : row;

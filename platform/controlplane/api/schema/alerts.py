@@ -8,6 +8,7 @@ from ninja import Field, Schema
 
 from controlplane.alerts.actions import MOST_SECONDS
 from controlplane.alerts.models import Alert, AlertRule
+from controlplane.api.schema.jobs import Reason
 
 
 class RuleIn(Schema):
@@ -19,6 +20,12 @@ class RuleIn(Schema):
     threshold: float = Field(ge=0)
     for_seconds: int = Field(0, ge=0, le=MOST_SECONDS)
     severity: AlertRule.Severity = AlertRule.Severity.WARN
+
+
+class RuleChange(Reason):
+    """Whether it looks."""
+
+    enabled: bool
 
 
 class RuleOut(Schema):

@@ -138,6 +138,12 @@ class MoveIn(Reason):
     cluster: str = Field(max_length=64)
 
 
+class TeamIn(Reason):
+    """Whose it is from now on."""
+
+    team: str = Field(max_length=64)
+
+
 class UpkeepIn(Reason):
     """Whether the job is started again when its run ends."""
 
