@@ -14,7 +14,7 @@ Cost     nothing is noted while there is no mark: of a state that is small, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, TypeVar
@@ -144,28 +144,6 @@ class Changes(ABC, Generic[N]):
 
 
 K = TypeVar("K")
-
-
-class SetChanges(Changes[set[K]]):
-    """Which keys, timers or entries have changed."""
-
-    def note(self, changed: Collection[K]) -> None:
-        """These are or were something else now."""
-        if self._marks:
-            self._open.update(changed)
-            self._check()
-
-    def _none(self) -> set[K]:
-        return set()
-
-    def _size(self, noted: set[K]) -> int:
-        return len(noted)
-
-    def _bytes(self, noted: set[K]) -> int:
-        return len(noted) * NOTED_BYTES
-
-    def _union(self, noted: Sequence[set[K]]) -> set[K]:
-        return set().union(*noted)
 
 
 Puts = tuple[dict[K, Any], ...]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.keygroups import KeyGroupRange
 from engine.state.budget import Budget
-from engine.state.changes import LayerPolicy, SetChanges
+from engine.state.changes import Changes, LayerPolicy
 from engine.state.contract import MAP_KEY, FrozenChanges, Increment, StateDescriptor, StateKind
 from engine.state.handles import DELETED
 from engine.state.memory import MemoryBackend
@@ -140,8 +140,29 @@ def test_of_rows_that_come_and_go_those_that_are_left_are_known(steps):
     assert left == model
 
 
+class KeyChanges(Changes[set[str]]):
+    """Which keys have changed: the least that can be noted."""
+
+    def note(self, changed):
+        if self._marks:
+            self._open.update(changed)
+            self._check()
+
+    def _none(self):
+        return set()
+
+    def _size(self, noted):
+        return len(noted)
+
+    def _bytes(self, noted):
+        return 100 * len(noted)
+
+    def _union(self, noted):
+        return set().union(*noted)
+
+
 def changes(**policy):
-    return SetChanges(LayerPolicy(**{"min_rows": 1, **policy}))
+    return KeyChanges(LayerPolicy(**{"min_rows": 1, **policy}))
 
 
 def test_a_small_state_is_whole_and_nothing_of_it_is_noted():
