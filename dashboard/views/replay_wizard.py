@@ -7,7 +7,9 @@ Each step is a form that is sent by GET, so that reload and back work, and no sc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,6 +34,7 @@ from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.output_page import sink_places
 from controlplane.jobs.queries import JobFrame, job_frame
 from controlplane.replay import actions
+from controlplane.replay.positions import EARLIEST, Positions, checked_positions
 from controlplane.replay.preflight import check_fit
 from controlplane.replay.queries import ReplayChoices, replay_choices
 from controlplane.replay.wizard import STEPS, Plan, Restore, plan_of, restore_of, savepoint_before
@@ -44,7 +47,7 @@ from dashboard.views.requests import UserRequest
 CONSENTS = ("drop", "accept")
 FIELDS = {
     "start": ("sp",),
-    "code": ("version", "parallelism", "limit", "until"),
+    "code": ("version", "parallelism", "limit", "until", "from", "time"),
     "sinks": ("sink",),
     "restore": CONSENTS,
     "review": (),
@@ -66,7 +69,7 @@ class Address:
     def without(self, step: str) -> list[tuple[str, str]]:
         """What the form of a step carries along; consent is given anew after every change."""
         asked = {*FIELDS[step], *CONSENTS} if step != "review" else set()
-        return [pair for pair in self.pairs if pair[0] not in asked]
+        return [pair for pair in self.pairs if pair[0].partition(":")[0] not in asked]
 
     def savepoint(self, number: int) -> str:
         """The first step with another savepoint."""
@@ -113,7 +116,11 @@ def _planned(request: UserRequest, job: Job, frame: JobFrame) -> dict[str, Any]:
     if asked.get("sp") not in {None, savepoint.pk}:
         faults["sp"] = f"savepoint {asked['sp']} is no choice: take one of these"
     savepoint = _before(choices, asked, faults) or savepoint
-    plan = _plan(savepoint, version, asked, request.GET)
+    try:
+        positions = checked_positions(savepoint, _positions(savepoint, request.GET))
+    except Refused as refused:
+        faults["from"], positions = refused.message, {}
+    plan = _plan(savepoint, version, asked, request.GET, positions)
     try:
         plan.check()
     except Refused as refused:
@@ -149,7 +156,11 @@ def _before(
 
 
 def _plan(
-    savepoint: Savepoint, version: JobVersion, asked: dict[str, Any], given: QueryDict
+    savepoint: Savepoint,
+    version: JobVersion,
+    asked: dict[str, Any],
+    given: QueryDict,
+    positions: Positions,
 ) -> Plan:
     return Plan(
         savepoint=savepoint,
@@ -160,12 +171,32 @@ def _plan(
         discards=asked.get("sink") == "none",
         drop=tuple(_agreed(given, "drop")),
         accept=tuple(_agreed(given, "accept")),
+        positions=positions,
     )
 
 
 def _agreed(given: QueryDict, name: str) -> list[str]:
     """What may be lost, as far as names of operators and states go."""
     return sorted({key[:500].replace("\0", "") for key in given.getlist(name)[:MOST_AGREED]})
+
+
+def _positions(savepoint: Savepoint, given: QueryDict) -> dict[str, str]:
+    """Where sources begin: `from:UID` is earliest or time, which `time:UID` then has."""
+    found = {}
+    for uid in savepoint.source_positions:
+        match given.get(f"from:{uid}"):
+            case "earliest":
+                found[uid] = EARLIEST
+            case "time":
+                found[uid] = given.get(f"time:{uid}", "").strip()[:40]
+    return found
+
+
+def _position_pairs(positions: Positions) -> Iterator[tuple[str, str]]:
+    for uid, where in positions.items():
+        yield f"from:{uid}", EARLIEST if where == EARLIEST else "time"
+        if where != EARLIEST:
+            yield f"time:{uid}", f"{datetime.fromisoformat(where):%Y-%m-%d %H:%M:%S}"
 
 
 def _asked_at(step: str) -> tuple[str, ...]:
@@ -194,6 +225,7 @@ def _pairs(job: Job, plan: Plan, clock: str) -> tuple[tuple[str, str], ...]:
         *((("until", f"{until:%Y-%m-%d %H:%M:%S}"),) if until is not None else ()),
         ("sink", "none" if plan.discards else "shadow"),
         *((("clock", clock),) if clock != "event" else ()),
+        *_position_pairs(plan.positions),
         *(("drop", key) for key in plan.drop),
         *(("accept", uid) for uid in plan.accept),
     )
@@ -236,5 +268,6 @@ def _start(request: UserRequest) -> HttpResponse:
         read_limit=asked["limit"],
         drop=_agreed(request.POST, "drop"),
         accept_missing=_agreed(request.POST, "accept"),
+        positions=_positions(savepoint, request.POST),
     )
     return started(request, operation, reverse("dashboard:replay", args=[replay.pk]), move=True)

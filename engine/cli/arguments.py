@@ -136,6 +136,13 @@ def _add_restore(command: argparse.ArgumentParser) -> None:
         help="this source may go on without input that is not there any more",
     )
     command.add_argument(
+        "--begin",
+        action="append",
+        default=[],
+        metavar="UID=WHERE",
+        help="a source begins at its `earliest` row, or at a time: 2013-03-01T00:00:00Z",
+    )
+    command.add_argument(
         "--rename",
         action="append",
         default=[],

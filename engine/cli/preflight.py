@@ -13,6 +13,7 @@ from engine.checkpoint.restoring.compatibility import RestoreRow, check_restore
 from engine.checkpoint.restoring.inputs import look, positions_of
 from engine.checkpoint.restoring.renames import parse_renames
 from engine.checkpoint.restoring.restore import check_files, load_manifest
+from engine.checkpoint.restoring.starts import parse_starts
 from engine.cli.local import captured
 from engine.cli.remote import Target, lost, program_of, uploaded
 from engine.cli.table import table
@@ -29,7 +30,8 @@ def preflight(options: argparse.Namespace) -> None:
     graph, renames = captured(options), parse_renames(options.rename)
     manifest = load_manifest(options.from_savepoint)
     check_files(manifest, options.from_savepoint)
-    inputs = look(graph, positions_of(renames.applied(manifest)))
+    starts = parse_starts(options.begin)
+    inputs = look(graph, positions_of(renames.applied(manifest), starts), starts)
     accepted = frozenset(options.accept_missing_input)
     report = check_restore(manifest, plan_of(graph), lost(options), renames, inputs, accepted)
     _print(report.rows, report.warnings)

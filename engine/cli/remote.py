@@ -15,6 +15,7 @@ from math import inf
 from pathlib import Path
 
 from engine.checkpoint.restoring.renames import RENAMES
+from engine.checkpoint.restoring.starts import POSITIONS
 from engine.cli.rows import frame_of, print_rows
 from engine.cli.table import table
 from engine.errors import ConfigError, ExternalError
@@ -137,6 +138,8 @@ def run_request(
 def program_of(options: argparse.Namespace, artifact_id: str, entry: str | None) -> Program:
     """The program that options describe."""
     settings = dict(options.settings)
+    if options.begin:
+        settings[POSITIONS] = "; ".join(options.begin)
     if options.rename:
         settings[RENAMES] = "; ".join(options.rename)
     return Program(

@@ -26,7 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from engine.checkpoint.restoring.inputs import Positions, look
+from engine.checkpoint.restoring.inputs import Inputs, Positions, look
+from engine.checkpoint.restoring.starts import starts_of
 from engine.cluster.home import FOLDERS, LONGEST_RUNTIME_PATH
 from engine.cluster.jobmanager import MAX_ROWS, JobManager, Options, listen
 from engine.cluster.jobs.master import JobMaster
@@ -92,9 +93,10 @@ class EmbeddedCluster:
 
     def submit(self, graph: JobGraph, content: bytes, request: RunRequest) -> str:
         """Start a job, given with its pickled form; return its id. Raises RestoreError."""
+        starts = starts_of(request.program.settings)
 
         async def build(folder: Path, positions: Positions) -> Built:
-            return _build(graph, content, folder, positions)
+            return _build(graph, content, folder, look(graph, positions, starts))
 
         return self.call(lambda manager: manager.jobs.submit(request, build))
 
@@ -147,13 +149,13 @@ class EmbeddedCluster:
         await self._manager.run(self._listener)
 
 
-def _build(graph: JobGraph, content: bytes, folder: Path, positions: Positions) -> Built:
+def _build(graph: JobGraph, content: bytes, folder: Path, inputs: Inputs) -> Built:
     """Leave the graph where workers look for it; they import what lies beside the job file."""
     plan = plan_of(graph)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / GRAPH).write_bytes(content)
     (folder / PLAN).write_text(plan.to_json())
-    return Built(folder, Path(sys.path[0]).absolute(), plan, inputs=look(graph, positions))
+    return Built(folder, Path(sys.path[0]).absolute(), plan, inputs=inputs)
 
 
 def _environment() -> Mapping[str, str]:

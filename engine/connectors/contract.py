@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from engine.elements import Micros
-from engine.errors import GraphError
+from engine.errors import GraphError, SourceError
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -85,6 +85,21 @@ class Source(ABC):
     @abstractmethod
     def open(self, split: str, position: Json | None) -> SplitReader:
         """Open a split at a position, or at its beginning. Raises SourceError."""
+
+    def position_at(self, split: str, stored: Json | None, time: Micros | None) -> Json:
+        """Where the first row of that time, or a later one, is; without a time, the earliest row.
+
+        The time is the source's own: when a row came to be there. `stored`: the position of a
+        snapshot, for what has to stay as it was. Raises SourceError, as sources do that cannot find
+        rows by time.
+        """
+        if time is None:
+            return None
+        msg = (
+            f"split '{split}' cannot begin at a time: {type(self).__name__} finds no rows by time; "
+            "begin where the snapshot left it, or at its earliest row"
+        )
+        raise SourceError(msg)
 
     def missing(self, split: str, position: Json | None) -> str | None:
         """What `open(split, position)` would need and is there no more, for people: "" is nothing.

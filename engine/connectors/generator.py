@@ -22,7 +22,13 @@ import polars as pl
 
 from engine import clock
 from engine.connectors.contract import Json, Source, SplitReader
-from engine.connectors.paced_log import PacedLog, PacedReader, micros_of, rows_missing
+from engine.connectors.paced_log import (
+    PacedLog,
+    PacedReader,
+    anchor_of,
+    micros_of,
+    rows_missing,
+)
 from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
 
@@ -72,9 +78,15 @@ class GeneratorSource(Source):
             msg = f"generator has no split '{split}': it has {', '.join(self.splits())}"
             raise SourceError(msg)
         # The stored anchor wins: it is what the times of the rows are computed from.
-        anchor = position.get("anchor_us") if isinstance(position, dict) else None
-        began = Micros(anchor) if isinstance(anchor, int) else self.anchor
+        began = anchor_of(position, self.anchor)
         return PacedReader(split, _Generated(self, split, began), began, self.bounded, position)
+
+    def position_at(self, split: str, stored: Json | None, time: Micros | None) -> Json:
+        """The first row that is appended then, on the clock that the stored one goes by."""
+        began, row = anchor_of(stored, self.anchor), 0
+        if time is not None:
+            row = max(0, -(-(time - began - self.delay_ms * 1_000) * self.rate // SECOND) - 1)
+        return {"row": row if self.rows is None else min(row, self.rows), "anchor_us": began}
 
     def missing(self, split: str, position: Json | None) -> str:
         """Nothing of its splits, as long as there are enough rows: they are computed."""

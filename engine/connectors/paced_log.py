@@ -103,6 +103,12 @@ class PacedReader(SplitReader):
         return {"row": self._row, "anchor_us": self._anchor}
 
 
+def anchor_of(position: Json | None, given: Micros) -> Micros:
+    """When the producer began: the stored moment wins over the one that a job file gives."""
+    anchor = position.get("anchor_us") if isinstance(position, dict) else None
+    return Micros(anchor) if isinstance(anchor, int) else given
+
+
 def rows_missing(split: str, length: int | None, position: Json | None) -> str:
     """What a log of so many rows, None is endless, lacks of what was read of it."""
     row = 0 if position is None else _parse(split, position)[0]

@@ -24,7 +24,14 @@ import polars as pl
 
 from engine import clock
 from engine.connectors.contract import Json, Source, SplitReader
-from engine.connectors.paced_log import PacedLog, PacedReader, micros_of, rows_missing
+from engine.connectors.paced_log import (
+    PacedLog,
+    PacedReader,
+    anchor_of,
+    micros_of,
+    rows_missing,
+)
+from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
 
 WHOLE = "all"
@@ -83,6 +90,16 @@ class PlaybackSource(Source):
         first = self._collect(table.select(_micros(self.order).min())).item()
         log = _Recording(frame, _order(frame, self.order), first or 0, self.speed)
         return PacedReader(split, log, self.anchor, self.bounded, position)
+
+    def position_at(self, split: str, stored: Json | None, time: Micros | None) -> Json:
+        """The first row whose `order` is that time, or later."""
+        began = anchor_of(stored, self.anchor)
+        if time is None:
+            return {"row": 0, "anchor_us": began}
+        table = self._table()
+        rows = table.filter(self._split_id() == split) if self.split_by else table
+        before = self._collect(rows.select((_micros(self.order) < time).sum())).item()
+        return {"row": before, "anchor_us": began}
 
     def missing(self, split: str, position: Json | None) -> str:
         """A split that the file has no more, or that has become shorter."""

@@ -30,6 +30,7 @@ KNOWN = frozenset(
         "headwater.event-time.until",
         "headwater.parallelism",
         "headwater.read-limit",
+        "headwater.restore.positions",
         "headwater.restore.renames",
         "headwater.sinks.discard",
         "headwater.sinks.shadow",

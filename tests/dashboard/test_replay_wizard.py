@@ -211,3 +211,30 @@ def test_a_job_without_savepoints_leads_to_what_has_to_be_done(as_, alice, runni
     assert "/replays/new/?job=flights" in as_(alice).get("/jobs/flights/").content.decode()
     page = as_(alice).get("/replays/new/?job=flights").content.decode()
     assert "Take one: the job goes on meanwhile. Then come back." in page
+
+
+def test_sources_begin_elsewhere_as_chosen_one_by_one(as_, alice, step, known):
+    known.source_positions = {"flights": {"JFK": 1, "LGA": 2}, "control": {"all": 3}}
+    known.save()
+    chosen = {"from:flights": "time", "time:flights": "2013-02-01 00:00"}
+    chosen |= {"from:control": "earliest"}
+    page = step("review", **chosen)
+    assert at(page)[0] == "review"
+    assert "begins at its earliest row, not at the savepoint" in page
+    assert "--begin control=earliest --begin flights=2013-02-01T00:00:00+00:00" in page
+    code = step("code", **chosen)
+    assert 'name="from:control" value="earliest" checked' in code
+    assert 'name="time:flights" value="2013-02-01T00:00:00"' in code
+    form = page[page.index('id="plan"') :]
+    fields = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+    as_(alice).post("/replays/new/", fields)
+    where = {"control": "earliest", "flights": "2013-02-01T00:00:00+00:00"}
+    assert known.replays.get().positions == where
+
+
+def test_a_time_that_is_none_is_said_where_it_is_asked(step, known):
+    known.source_positions = {"flights": {"all": 1}}
+    known.save()
+    page = step("review", **{"from:flights": "time", "time:flights": "noon"})
+    assert at(page)[0] == "code"
+    assert "Source flights cannot begin there: got 'noon'; give earliest, or a time in UTC" in page

@@ -269,6 +269,8 @@ def _splits(splits: Mapping[str, object], known: SourceInput | None) -> str:
     """How many go on; those without input are told of in a row of their own."""
     count = len(splits) - (0 if known is None else len(known.gaps))
     text = f"goes on with {count} split{'' if count == 1 else 's'}"
+    if known is not None and known.choice:
+        text = known.choice
     if known is None or not known.unknown:
         return text
     return f"{text}; it does not say whether their input is still there"

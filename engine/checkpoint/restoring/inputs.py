@@ -2,12 +2,13 @@
 
     splits in the manifest ──Source.missing──▶ SourceInput: gaps and what is not known, by source
     a gap, agreed to       ──▶ its split has ended where the snapshot left it
+    a start, chosen        ──Source.position_at──▶ its splits begin there
 
 Sources live in the graph, which the job manager never unpickles: the build step asks them, and
 leaves the answers as JSON.
 
-Guarantee  what was agreed to holds for every attempt that begins at the snapshot, even if the
-           input turns up again meanwhile: no two attempts read different rows.
+Guarantee  what was agreed to and chosen holds for every attempt that begins at the snapshot, even
+           if the input turns up again meanwhile: no two attempts read different rows.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from engine.checkpoint.format.entries import OperatorEntry, time_from_json, time
 from engine.checkpoint.format.files import JsonObject
 from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.renames import Renames
-from engine.connectors.contract import Json
+from engine.checkpoint.restoring.starts import Starts, check_starts, in_words
+from engine.connectors.contract import Json, Source
 from engine.elements import MIN_TIME, Micros
 from engine.graph.jobgraph import JobGraph
-from engine.operators.sources.source import SourceOperator
+from engine.operators.sources.source import SourceOperator, SplitState
 from engine.operators.span import moment_text
 
 SHOWN = 3
@@ -52,6 +54,10 @@ class SourceInput:
     """By split."""
     unknown: int = 0
     """Splits of which it cannot tell."""
+    starts: Mapping[str, Json] = field(default_factory=dict)
+    """By split: the position that somebody has chosen instead of the stored one."""
+    choice: str = ""
+    """What that means, for people; empty: nothing was chosen."""
 
     @property
     def sentences(self) -> list[str]:
@@ -63,7 +69,12 @@ class SourceInput:
     def to_json(self) -> JsonObject:
         """Return plain JSON."""
         gaps = {split: [gap.what, time_json(gap.since)] for split, gap in self.gaps.items()}
-        return {"gaps": gaps, "unknown": self.unknown}
+        return {
+            "gaps": gaps,
+            "unknown": self.unknown,
+            "starts": dict(self.starts),
+            "choice": self.choice,
+        }
 
     @classmethod
     def from_json(cls, value: JsonObject) -> SourceInput:
@@ -72,7 +83,17 @@ class SourceInput:
             split: Gap(str(what), time_from_json(since))
             for split, (what, since) in value["gaps"].items()
         }
-        return cls(gaps, int(value["unknown"]))
+        return cls(gaps, int(value["unknown"]), dict(value["starts"]), str(value["choice"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What becomes of splits of a source: decided before the job starts."""
+
+    starts: Mapping[str, Json] = field(default_factory=dict)
+    """By split: another position."""
+    ended: Collection[str] = ()
+    """Splits without input."""
 
 
 Inputs = Mapping[str, SourceInput]
@@ -81,55 +102,71 @@ Positions = Mapping[str, Mapping[str, tuple[Json, Micros]]]
 """By uid and split: where reading goes on, and how far event time had come."""
 
 
-def positions_of(manifest: Manifest) -> Positions:
-    """Where the sources of a snapshot go on; splits that have ended need nothing."""
+def positions_of(manifest: Manifest, starts: Starts) -> Positions:
+    """Where the sources of a snapshot go on; splits that have ended need nothing.
+
+    Unless they shall begin elsewhere. Raises RestoreError.
+    """
+    check_starts(starts, manifest)
     return {
         entry.uid: {
             id_: (split.position, split.watermark)
             for id_, split in entry.splits.items()
-            if not split.finished
+            if not split.finished or entry.uid in starts
         }
         for entry in manifest.operators
         if entry.splits
     }
 
 
-def look(graph: JobGraph, positions: Positions) -> Inputs:
-    """Ask every source of a graph that has stored positions. Raises SourceError."""
+def look(graph: JobGraph, positions: Positions, starts: Starts) -> Inputs:
+    """Ask every source of a graph that has stored positions. Raises SourceError.
+
+    `starts`: where some shall begin instead.
+    """
     return {
-        chained.uid: _look(chained.operator, positions[chained.uid])
+        chained.uid: _look(chained.operator.source, positions[chained.uid], chained.uid, starts)
         for vertex in graph.vertices
         for chained in vertex.operators
         if isinstance(chained.operator, SourceOperator) and chained.uid in positions
     }
 
 
-def ended(manifest: Manifest, gaps: Mapping[str, Collection[str]], renames: Renames) -> Manifest:
-    """The manifest with splits that have ended: their input is gone.
-
-    `gaps`: by the uid that the job has for the source.
-    """
+def begun(manifest: Manifest, chosen: Mapping[str, Chosen], renames: Renames) -> Manifest:
+    """The manifest with splits that have ended, or begin elsewhere; `chosen`: by the job's uid."""
     operators = tuple(
-        _ended(entry, gaps.get(renames.names.get(entry.uid, entry.uid), ()))
+        _begun(entry, chosen.get(renames.names.get(entry.uid, entry.uid), Chosen()))
         for entry in manifest.operators
     )
     return replace(manifest, operators=operators)
 
 
-def _ended(entry: OperatorEntry, gaps: Collection[str]) -> OperatorEntry:
-    splits = {
-        id_: replace(split, finished=True) if id_ in gaps else split
-        for id_, split in entry.splits.items()
-    }
-    return replace(entry, splits=splits)
+def _begun(entry: OperatorEntry, chosen: Chosen) -> OperatorEntry:
+    splits = dict(entry.splits)
+    for id_, position in chosen.starts.items():
+        splits[id_] = SplitState(position)
+    for id_ in chosen.ended:
+        splits[id_] = replace(splits[id_], finished=True)
+    # Event time of the source begins anew, so that operators which start empty see all of it.
+    watermark = MIN_TIME if chosen.starts else entry.watermark
+    return replace(entry, splits=splits, watermark=watermark)
 
 
-def _look(operator: SourceOperator, splits: Mapping[str, tuple[Json, Micros]]) -> SourceInput:
-    gaps, unknown = {}, 0
-    for split, (position, since) in splits.items():
-        missing = operator.source.missing(split, position)
+def _look(
+    source: Source, splits: Mapping[str, tuple[Json, Micros]], uid: str, starts: Starts
+) -> SourceInput:
+    gaps, unknown, chosen = {}, 0, {}
+    for split, (stored, since) in splits.items():
+        position = stored
+        if uid in starts:
+            position = chosen[split] = source.position_at(split, stored, starts[uid])
+        missing = source.missing(split, position)
         if missing is None:
             unknown += 1
         elif missing:
-            gaps[split] = Gap(missing, since)
-    return SourceInput(gaps, unknown)
+            gaps[split] = Gap(missing, MIN_TIME if uid in starts else since)
+    choice = ""
+    if uid in starts:
+        read_to = min((since for _, since in splits.values()), default=MIN_TIME)
+        choice = in_words(starts[uid], read_to)
+    return SourceInput(gaps, unknown, chosen, choice)

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Protocol
 
 from engine.checkpoint.coordination.stats import RestoredCheckpoint
-from engine.checkpoint.restoring.inputs import ended
+from engine.checkpoint.restoring.inputs import begun
 from engine.checkpoint.restoring.renames import Renames, renames_of
 from engine.checkpoint.restoring.restore import SubtaskRestore, assign, load_manifest
 from engine.clock import now_ms
 from engine.cluster.jobs import failures
 from engine.cluster.jobs.attempt import Attempt, Latencies
-from engine.cluster.jobs.gaps import gaps_of
+from engine.cluster.jobs.beginnings import beginnings_of
 from engine.cluster.jobs.read_limits import ReadLimits
 from engine.cluster.machines.control_server import Peer
 from engine.cluster.machines.fleet import Fleet
@@ -129,7 +129,7 @@ class Deployment:
         given = folder == self._row.restore_path
         renames = renames_of(self._row.settings) if given else Renames()
         if given:
-            manifest = ended(manifest, gaps_of(Path(self._row.folder)), renames)
+            manifest = begun(manifest, beginnings_of(Path(self._row.folder)), renames)
         self._restores = assign(manifest, folder, self._plan, renames)
         is_savepoint = manifest.kind is SnapshotKind.SAVEPOINT
         self.attempt.restored = RestoredCheckpoint(

@@ -24,10 +24,11 @@ from engine.checkpoint.restoring.compatibility import RestoreReport, check_resto
 from engine.checkpoint.restoring.inputs import Positions, positions_of
 from engine.checkpoint.restoring.renames import renames_of
 from engine.checkpoint.restoring.restore import check_files, load_manifest
+from engine.checkpoint.restoring.starts import starts_of
 from engine.clock import now_ms
+from engine.cluster.jobs.beginnings import keep_beginnings
 from engine.cluster.jobs.deployment import Surroundings
 from engine.cluster.jobs.failures import raised
-from engine.cluster.jobs.gaps import keep_gaps
 from engine.cluster.jobs.life import JobLife
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.jobs.operations import Operations, What
@@ -218,7 +219,7 @@ class Jobs:
             path = absolute(path)
             manifest, report = await check(path, built, request)
             report.raise_if_refused()
-            keep_gaps(built.folder, built.inputs)
+            keep_beginnings(built.folder, built.inputs)
             next_id = manifest.checkpoint_id + 1
         life = JobLife.begin(now_ms())
         return JobRow(
@@ -272,11 +273,12 @@ def _claimed(row: JobRow, path: str) -> SnapshotRow:
 
 
 async def positions_at(request: RunRequest | PreflightRequest) -> Positions:
-    """Where the sources of a job go on, by the names that it has for them."""
+    """Where the sources of a job go on, by its names for them. Raises RestoreError."""
     if request.savepoint_path is None:
         return {}
     manifest = await asyncio.to_thread(load_manifest, absolute(request.savepoint_path))
-    return positions_of(renames_of(request.program.settings).applied(manifest))
+    settings = request.program.settings
+    return positions_of(renames_of(settings).applied(manifest), starts_of(settings))
 
 
 async def check(

@@ -26,6 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.checkpoint.restoring.inputs import Positions, look
+from engine.checkpoint.restoring.starts import starts_of
 from engine.errors import ArtifactError, HeadwaterError
 from engine.graph.jobgraph import JobGraph
 from engine.graph.pickling import pickled
@@ -62,7 +63,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         graph = build(code, request["entry"], request["arguments"], request["settings"])
         content = pickled(graph)
-        inputs = look(graph, _positions(out))
+        positions = _positions(out)
+        starts = starts_of(request["settings"]) if positions else {}
+        inputs = look(graph, positions, starts)
     except HeadwaterError as error:
         return intake.leave_error(out, error)
     except MemoryError:

@@ -12,6 +12,7 @@ execution.checkpointing.tolerable-failed-checkpoints     3, and as many as fail 
 state.checkpoints.num-retained                           3
 headwater.parallelism                                    as built; uid=2; uid=4, see rescale.py
 headwater.read-limit                                     none; rows/s, see read_limits.py
+headwater.restore.positions                              none; uid=earliest; uid=TIME, see starts.py
 headwater.restore.renames                                none; old=new; old=new, see renames.py
 restart-strategy.*                                       see restart_settings.py
 """

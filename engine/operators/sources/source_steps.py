@@ -59,6 +59,10 @@ class SteppedSource(Source):
         """Open a split of the source."""
         return _SteppedReader(self.source.open(split, position), self.steps)
 
+    def position_at(self, split: str, stored: Json | None, time: Micros | None) -> Json:
+        """Where the source finds it."""
+        return self.source.position_at(split, stored, time)
+
     def missing(self, split: str, position: Json | None) -> str | None:
         """What the source says."""
         return self.source.missing(split, position)

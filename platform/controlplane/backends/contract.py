@@ -24,6 +24,8 @@ RETAIN = "RETAIN_ON_CANCELLATION"
 SETTING_DISCARD = "headwater.sinks.discard"
 SETTING_FROM = "headwater.event-time.from"
 SETTING_UNTIL = "headwater.event-time.until"
+SETTING_POSITIONS = "headwater.restore.positions"
+"""Where sources begin instead of at the savepoint."""
 SETTING_SHADOW = "headwater.sinks.shadow"
 """Every sink writes beside its target, under this name, instead of to it."""
 

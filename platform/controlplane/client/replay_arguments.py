@@ -36,6 +36,14 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     start.add_argument("--limit", type=rate, metavar="RATE", help="rows per second, or none")
     for name, what in ONE.items():
         acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
+    start.add_argument(
+        "--begin",
+        action="append",
+        type=beginning,
+        default=[],
+        metavar="UID=WHERE",
+        help="a source begins at its `earliest` row, or at a time: 2013-03-01T00:00:00Z",
+    )
     for name in ("start", "clone"):
         _add_consent(acts.choices[name])
     acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")
@@ -71,6 +79,15 @@ def count(text: str) -> int:
         msg = f"must be a whole number from 1: got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
+
+
+def beginning(text: str) -> tuple[str, str]:
+    """A source and where it begins."""
+    uid, _, where = text.partition("=")
+    if not (uid and where):
+        msg = f"must be source=earliest or source=TIME: got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return uid, where
 
 
 def rate(text: str) -> str:

@@ -51,6 +51,7 @@ def start(control: Control, options: Options) -> None:
         "rows_per_second": None if options.limit in (None, "none") else float(options.limit),
         "drop": options.drop,
         "accept_missing_input": options.accept_missing_input,
+        "positions": dict(options.begin),
     }
     _started(control, options, control.post(f"jobs/{options.job}/replays", body))
 

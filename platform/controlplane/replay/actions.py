@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from django.contrib.auth.models import User
@@ -27,6 +28,7 @@ from controlplane.operations.start import key_of, start_operation
 from controlplane.replay import lifecycle
 from controlplane.replay.cutting import chosen
 from controlplane.replay.models import OPEN, Difference, Replay
+from controlplane.replay.positions import Positions, checked_positions
 from controlplane.replay.preflight import check_fit
 from controlplane.snapshots.models import Savepoint
 
@@ -46,13 +48,15 @@ def start_replay(
     read_limit: float | None = None,
     drop: Collection[str] = (),
     accept_missing: Collection[str] = (),
+    positions: Positions = MappingProxyType({}),
 ) -> tuple[Replay, Operation]:
     """Replay `version` from `savepoint` beside the live job. Operator.
 
     `until`: the event time at which it ends; `discards`: whether its sinks write nothing;
     `read_limit`: rows per second from the moment that every task runs; `drop`: state (uid, or
     uid/state) that may be left behind; `accept_missing`: sources (uid) that may go on without
-    input which is not there any more.
+    input which is not there any more; `positions`: where sources (uid) begin instead of at the
+    savepoint, earliest or an ISO time.
     """
     job = savepoint.job
     require(actor, job, Role.OPERATOR)
@@ -60,6 +64,7 @@ def start_replay(
     subtasks = checked_parallelism(parallelism)
     check_until(savepoint, until)
     _check_limit(read_limit)
+    elsewhere = checked_positions(savepoint, positions)
     left_behind, accepted = sorted(set(drop)), sorted(set(accept_missing))
     with transaction.atomic():
         if earlier := _earlier(job, actor, idempotency_key):
@@ -68,11 +73,12 @@ def start_replay(
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
         wishes: dict[str, Any] = {"until": until, "discards": discards, "read_limit": read_limit}
-        wishes["accepted_gaps"] = accepted
+        wishes |= {"accepted_gaps": accepted, "positions": elsewhere}
         replay = _create(actor, savepoint, version, left_behind, parallelism=subtasks, **wishes)
         params: dict[str, Any] = {"replay": replay.pk, "version": version.pk}
         params |= {"savepoint": savepoint.pk, "drop": left_behind}
         params |= {"accept_missing_input": accepted} if accepted else {}
+        params |= {"positions": elsewhere} if elsewhere else {}
         operation = start_operation("start_replay", job, actor, params, idempotency_key)
     return replay, operation
 
@@ -96,6 +102,7 @@ def clone_replay(
         read_limit=replay.read_limit,
         drop=drop,
         accept_missing=accept_missing,
+        positions=replay.positions,
     )
 
 

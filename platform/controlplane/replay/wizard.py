@@ -7,8 +7,9 @@ Nothing is stored before it starts: the choices travel in the address.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from controlplane.access.errors import Refused, invalid
@@ -17,6 +18,7 @@ from controlplane.jobs.models import Job, JobVersion
 from controlplane.moments import epoch_ms
 from controlplane.replay.actions import check_until
 from controlplane.replay.models import Replay
+from controlplane.replay.positions import Positions
 from controlplane.replay.preflight import preflight
 from controlplane.snapshots.catalogue import CatalogueRow
 from controlplane.snapshots.models import Savepoint
@@ -44,10 +46,18 @@ class Plan:
     """State that may be left behind: uid, or uid/state."""
     accept: tuple[str, ...] = ()
     """Sources that may go on without input which is not there any more, by uid."""
+    positions: Positions = field(default_factory=dict)
+    """Where sources begin instead of at the savepoint, by uid."""
 
     def check(self) -> None:
         """Refuse an end that lies before the beginning."""
         check_until(self.savepoint, self.until)
+
+    @property
+    def beginnings(self) -> list[tuple[str, int, str]]:
+        """Every source with the number of its splits and where it begins; empty: the savepoint."""
+        known = self.savepoint.source_positions
+        return [(uid, len(known[uid]), self.positions.get(uid, "")) for uid in sorted(known)]
 
     @property
     def command(self) -> str:
@@ -60,6 +70,7 @@ class Plan:
         if self.until is not None:
             words += ["--until", f"{self.until:%Y-%m-%dT%H:%M:%SZ}"]
         words += ["--dry-run"] if self.discards else []
+        words += [f"--begin {shlex.quote(f'{uid}={at}')}" for uid, at in self.positions.items()]
         words += [f"--drop {key}" for key in self.drop]
         return " ".join([*words, *(f"--accept-missing-input {uid}" for uid in self.accept)])
 
@@ -79,6 +90,7 @@ def plan_of(replay: Replay) -> Plan:
         until=replay.until,
         discards=replay.discards,
         drop=(),
+        positions=replay.positions,
     )
 
 
@@ -144,7 +156,14 @@ class Restore:
 def restore_of(plan: Plan) -> Restore:
     """Ask the engine, which builds the graph for it; nothing is started."""
     try:
-        found = preflight(plan.savepoint, plan.version, plan.parallelism, plan.drop, plan.accept)
+        found = preflight(
+            plan.savepoint,
+            plan.version,
+            plan.parallelism,
+            plan.drop,
+            plan.accept,
+            plan.positions,
+        )
     except Refused as refused:
         return Restore((), (refused.message,))
     rows = sorted(found.rows, key=lambda row: ORDER.index(row.outcome))

@@ -47,11 +47,12 @@ def test_from_the_plan_to_a_replay(headwater, running, alice, drive):
     code, out, err = headwater("replay", "plan", "flights", savepoint, "1")
     assert (code, "daily" in out, "restored" in out) == (0, True, True), err
     dry = ("--until", "2013-06-01T00:00:00Z", "--dry-run", "--limit", "5000", "--drop", "late")
-    dry += ("--accept-missing-input", "flights")
+    dry += ("--accept-missing-input", "flights", "--begin", "flights=earliest")
     assert headwater("replay", "start", "flights", savepoint, "1", *dry, "--no-wait")[0] == 0
     bounded = Replay.objects.get()
     assert (bounded.until.month, bounded.discards, bounded.read_limit) == (6, True, 5000.0)
     assert (bounded.run.dropped, bounded.accepted_gaps) == (["late"], ["flights"])
+    assert bounded.positions == {"flights": "earliest"}
     assert headwater("replay", "abandon", str(bounded.pk))[0] == 0
     code, out, err = headwater("replay", "start", "flights", savepoint, "1")
     assert (code, "is r-2" in err, "replays from savepoint" in out) == (0, True, True), err

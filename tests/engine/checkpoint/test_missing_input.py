@@ -12,7 +12,15 @@ import pytest
 import engine as hw
 from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.compatibility import Outcome, check_restore
-from engine.checkpoint.restoring.inputs import Gap, Inputs, SourceInput, ended, look, positions_of
+from engine.checkpoint.restoring.inputs import (
+    Chosen,
+    Gap,
+    Inputs,
+    SourceInput,
+    begun,
+    look,
+    positions_of,
+)
 from engine.checkpoint.restoring.renames import Renames
 from engine.connectors.contract import Source
 from engine.connectors.frame import FrameSource
@@ -95,7 +103,7 @@ def test_the_sources_of_a_graph_are_asked_about_what_has_not_ended(logs: Path) -
         "wire": {"socket": ({"lines": 9}, MIN_TIME)},
         "gone": {"x": (None, MIN_TIME)},
     }
-    found = look(env.graph(), positions)
+    found = look(env.graph(), positions, {})
     gap = Gap(f"lines from 2 on: no file {logs}/a.jsonl", MARCH)
     assert found == {"read": SourceInput({"a.jsonl": gap}), "wire": SourceInput(unknown=1)}
     assert SourceInput.from_json(found["read"].to_json()) == found["read"]
@@ -112,7 +120,7 @@ def gone(manifest: Manifest) -> Inputs:
 
 
 def first_split(manifest: Manifest) -> str:
-    return min(positions_of(manifest)["read"])
+    return min(positions_of(manifest, {})["read"])
 
 
 def test_missing_input_is_refused_with_the_range_and_needs_consent_by_source(
@@ -153,7 +161,7 @@ def test_a_split_whose_input_is_gone_has_ended_under_any_name_of_its_source(
 ) -> None:
     split = first_split(manifest)
     for uid, renames in (("read", Renames()), ("input", Renames({"read": "input"}))):
-        entry = ended(manifest, {uid: [split]}, renames).operator("read")
+        entry = begun(manifest, {uid: Chosen(ended=[split])}, renames).operator("read")
         assert entry is not None
         assert [id_ for id_, state in entry.splits.items() if state.finished] == [split]
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.checkpoint.coordination.effects import SnapshotRequest
 from engine.checkpoint.restoring.inputs import Gap, SourceInput
-from engine.cluster.jobs.gaps import keep_gaps
+from engine.cluster.jobs.beginnings import keep_beginnings
 from engine.cluster.store.rows import SnapshotRow
 from engine.elements import MIN_TIME, SnapshotKind
 from engine.rest.model.requests import ClaimMode
@@ -92,7 +92,7 @@ async def test_a_split_whose_input_was_gone_at_the_start_has_ended_in_every_atte
     stage: Stage,
 ) -> None:
     gap = {"split-1": Gap("lines from 12 on: no file", MIN_TIME)}
-    keep_gaps(stage.home, {"numbers": SourceInput(gap)})
+    keep_beginnings(stage.home, {"numbers": SourceInput(gap)})
     workers = await die(stage, await stage.running(), 2)
     for slot, worker in enumerate(workers):
         (prepare,) = worker.of(control.Prepare)

@@ -73,6 +73,7 @@ def start(request: ApiRequest, name: str, body: ReplayIn) -> Status[dict[str, An
         read_limit=body.rows_per_second,
         drop=body.drop,
         accept_missing=body.accept_missing_input,
+        positions=body.positions,
     )
     return Status(202, {"replay": replay, "operation": operation})
 

@@ -33,6 +33,7 @@ class ReplayOut(Schema):
     cut_at: datetime | None = Field(description="event time from which on its results count")
     discards: bool
     read_limit: float | None = Field(description="rows per second; null: none")
+    positions: dict[str, str]
     paused: bool
     percent: float | None = Field(description="of the way from the savepoint to the live job")
     eta_low: datetime | None
@@ -93,6 +94,9 @@ class ReplayIn(CloneIn):
     until: AwareDatetime | None = Field(None, description="event time at which it ends")
     dry_run: bool = Field(False, description="its sinks write nothing")
     rows_per_second: float | None = Field(None, gt=0, description="that it reads; null: no limit")
+    positions: dict[str, str] = Field(
+        {}, description="source uid to where it begins: earliest, or an ISO time"
+    )
 
 
 class ReplayStarted(Schema):

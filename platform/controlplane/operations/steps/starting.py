@@ -23,6 +23,7 @@ from controlplane.jobs.settings import settings_from
 from controlplane.operations.contract import Context, Done, Outcome, StepFailed, Wait
 from controlplane.operations.steps.rows import run_of, version_of
 from controlplane.replay.models import Replay
+from controlplane.replay.preflight import elsewhere
 
 
 def upload(context: Context) -> Outcome:
@@ -66,7 +67,7 @@ def request_of(run: Run, artifact_id: str) -> Start:
         engine_job_id=run.engine_job_id,
         parallelism=run.parallelism,
         arguments=settings.arguments,
-        settings=settings.for_engine(run_name(run)) | _sinks(run) | _retention(run),
+        settings=settings.for_engine(run_name(run)) | _chosen(run) | _retention(run),
         savepoint_path=run.restored_path,
         allow_non_restored=frozenset(run.dropped),
         accept_missing_input=_accepted_gaps(run),
@@ -79,20 +80,21 @@ def run_name(run: Run) -> str:
     return run.job.name if replay is None else str(replay)
 
 
-def _sinks(run: Run) -> dict[str, str]:
-    """Where its sinks write, and what part of event time."""
-    replay, sinks = _replay_of(run), {}
+def _chosen(run: Run) -> dict[str, str]:
+    """Where its sinks write, what part of event time, and where its sources begin."""
+    replay, chosen = _replay_of(run), {}
     until = run.written_until
     if replay is not None:
-        sinks[SETTING_SHADOW] = replay.name
+        chosen[SETTING_SHADOW] = replay.name
         if replay.discards:
-            sinks[SETTING_DISCARD] = "true"
+            chosen[SETTING_DISCARD] = "true"
         until = replay.until
+        chosen |= elsewhere(replay.positions)
     if run.written_from is not None:
-        sinks[SETTING_FROM] = run.written_from.isoformat()
+        chosen[SETTING_FROM] = run.written_from.isoformat()
     if until is not None:
-        sinks[SETTING_UNTIL] = until.isoformat()
-    return sinks
+        chosen[SETTING_UNTIL] = until.isoformat()
+    return chosen
 
 
 def _accepted_gaps(run: Run) -> frozenset[str]:
