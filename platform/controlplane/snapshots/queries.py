@@ -56,6 +56,14 @@ def last_checkpoint(run: Run) -> Checkpoint | None:
     return done.order_by("-engine_checkpoint_id").first()
 
 
+def savepoint_under_way(run: Run) -> Checkpoint | None:
+    """The one that the collector saw begin, and not end yet."""
+    begun = run.checkpoints.filter(
+        status=Checkpoint.Status.IN_PROGRESS, kind=Checkpoint.Kind.SAVEPOINT
+    )
+    return begun.order_by("-engine_checkpoint_id").first()
+
+
 def last_checkpoints(run_ids: Sequence[int], n: int) -> dict[int, tuple[CheckpointLine, ...]]:
     """The newest `n` of each run, oldest first.
 

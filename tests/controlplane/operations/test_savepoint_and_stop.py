@@ -14,7 +14,7 @@ from controlplane.jobs.models import Job, RunState
 from controlplane.operations import runner
 from controlplane.operations.models import Operation
 from controlplane.snapshots.actions import request_savepoint
-from controlplane.snapshots.models import Savepoint
+from controlplane.snapshots.models import Checkpoint, Savepoint
 
 
 def test_a_savepoint_enters_the_catalogue_with_its_position(running, alice, engine, drive):
@@ -40,6 +40,26 @@ def test_the_catalogue_shows_a_savepoint_from_the_moment_it_is_asked_for(running
 
     savepoint = Savepoint.objects.get(pk=operation.result["savepoint"])
     assert savepoint.status == Savepoint.Status.CREATING
+
+
+def test_a_savepoint_on_its_way_says_how_many_subtasks_have_written(running, alice, drive):
+    operation = request_savepoint(running, alice)
+    Checkpoint.objects.create(
+        run=running.runs.get(),
+        engine_checkpoint_id=7,
+        kind="savepoint",
+        status="in_progress",
+        trigger_at=datetime(2026, 11, 30, tzinfo=UTC),
+        detail={"subtasks": 188, "acknowledged": 69},
+    )
+    texts = []
+
+    def note(_point: str) -> None:
+        operation.refresh_from_db()
+        texts.append(operation.text)
+
+    drive(operation, note)
+    assert "waits for every task to write its part: 69 of 188 have" in texts
 
 
 def test_a_savepoint_that_fails_says_why_and_the_job_runs_on(running, alice, engine, drive):

@@ -17,7 +17,7 @@ from controlplane.operations.contract import Context, Done, Outcome, StepFailed,
 from controlplane.operations.steps.rows import folder_of, old_run_of, savepoint_of
 from controlplane.operations.steps.starting import waiting_text
 from controlplane.snapshots import lifecycle as savepoints
-from controlplane.snapshots.queries import last_checkpoint
+from controlplane.snapshots.queries import last_checkpoint, savepoint_under_way
 
 MOST_TRIES = 3
 RETRY_S = 2.0
@@ -75,8 +75,16 @@ def await_savepoint(context: Context) -> Outcome:
     if status.failure:
         return _after_failure(context, status.failure)
     if not status.done:
-        return Wait("waits for every task to write its part")
+        return Wait(f"waits for every task to write its part{_written(run)}")
     return Done({"location": status.location})
+
+
+def _written(run: Run) -> str:
+    """How many have, as the collector saw it last; empty while it has not."""
+    seen = savepoint_under_way(run)
+    if seen is None or not seen.detail.get("subtasks"):
+        return ""
+    return f": {seen.detail['acknowledged']} of {seen.detail['subtasks']} have"
 
 
 def newest(context: Context) -> Outcome:
