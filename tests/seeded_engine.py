@@ -7,9 +7,11 @@ from dataclasses import replace
 import seeded_jobs as seeded
 from engine.checkpoint.coordination.failure import FailureReason
 from engine.checkpoint.coordination.stats import CheckpointLog, CheckpointStats, CheckpointStatus
-from engine.elements import Micros, SnapshotKind
+from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus
-from engine.rest.model.operations import JobProgress, SourceProgress
+from engine.rest.model.operations import JobProgress, SourceProgress, TriggerStatus
+from engine.rest.model.requests import SavepointRequest
+from engine.testing import fake_values as values
 from engine.testing.fake_service import FakeService
 from seeded_jobs import START_MS, Op
 
@@ -17,6 +19,7 @@ EVERY_S = 10
 HISTORY = 48
 FAILED, SLOW_FROM = 20, 36
 """One of the old ones failed, and the newest are slow."""
+SNAPSHOT_TICKS = 2
 UP_MS = 55 * 3_600_000
 
 
@@ -27,6 +30,11 @@ class SeededEngine(FakeService):
         super().__init__()
         self.ops: dict[str, tuple[Op, ...]] = {}
         self.ticks = 0
+        self.is_broken = False
+        """Whether savepoints fail."""
+        self._last_checkpoint = 18_300 + HISTORY
+        self._under_way: dict[str, tuple[int, CheckpointStats]] = {}
+        """By job: when its snapshot began, and what it will be after `SNAPSHOT_TICKS`."""
         self._add("1" * 32, "orders", seeded.ORDERS, seeded.ORDERS_EDGES)
         self._add("2" * 32, "wide", *seeded.wide())
         self._add("3" * 32, "many", seeded.MANY_OPS, seeded.MANY_EDGES)
@@ -37,6 +45,45 @@ class SeededEngine(FakeService):
         for job_id, ops in self.ops.items():
             moved = seeded.vertices(ops, ticks)
             self.known[job_id] = replace(self.known[job_id], vertices=moved)
+        for job_id, (began, whole) in list(self._under_way.items()):
+            if ticks >= began + SNAPSHOT_TICKS:
+                self.logs[job_id].put(whole)
+                del self._under_way[job_id]
+
+    async def trigger_savepoint(self, job_id: str, request: SavepointRequest) -> str:
+        """Take one, or fail to."""
+        if self.is_broken:
+            request = replace(request, target="/unwritable")
+        return await super().trigger_savepoint(job_id, request)
+
+    async def savepoint_status(self, job_id: str, trigger_id: str) -> TriggerStatus:
+        """Where it stands."""
+        status = await super().savepoint_status(job_id, trigger_id)
+        return TriggerStatus(done=False) if job_id in self._under_way else status
+
+    def _checkpoint(
+        self,
+        job: JobDetails,
+        kind: SnapshotKind = SnapshotKind.CHECKPOINT,
+        then: AfterBarrier = AfterBarrier.CONTINUE,
+        path: str = "",
+    ) -> CheckpointStats:
+        """Begin one; the first half of the operators have written their parts at once."""
+        self._last_checkpoint += 1
+        at_ms = START_MS + 1_000 * self.ticks
+        whole = values.checkpoint(self._last_checkpoint, job.plan, at_ms, kind, then, path)
+        half = len(whole.vertices) // 2
+        silent = tuple(replace(one, subtasks=()) for one in whole.vertices[half:])
+        self.logs[job.id].put(
+            replace(
+                whole,
+                status=CheckpointStatus.IN_PROGRESS,
+                vertices=(*whole.vertices[:half], *silent),
+                external_path=None,
+            )
+        )
+        self._under_way[job.id] = self.ticks, whole
+        return whole
 
     async def progress(self, job_id: str) -> JobProgress:
         """Sources have read up to now; the watermark is as far behind as the slowest source."""

@@ -23,23 +23,40 @@ class SeededServer:
     process: subprocess.Popen[str]
     url: str
     session: str
+    """Of mara, who may do everything."""
+    member: str
+    """The session of noor, an operator."""
 
     def tick(self, seconds: int = 1) -> None:
         """Let seconds pass; each is one look of the collector."""
         for _ in range(seconds):
-            self._input.write("tick\n")
-            self._input.flush()
-            assert self._output.readline() == "TICKED\n"
+            self.tell("tick")
 
-    def window(self, chromium: Browser, width: int = 1440, height: int = 900) -> BrowserContext:
-        """A window of somebody who may do everything."""
+    def tell(self, what: str) -> None:
+        """One of the server's commands."""
+        self._input.write(f"{what}\n")
+        self._input.flush()
+        assert self._output.readline() == "DONE\n"
+
+    def window(
+        self,
+        chromium: Browser,
+        width: int = 1440,
+        height: int = 900,
+        session: str = "",
+        timezone: str = "UTC",
+    ) -> BrowserContext:
+        """A window of somebody who may do everything, or of the one whose session it is."""
         context = chromium.new_context(
             base_url=self.url,
             viewport={"width": width, "height": height},
             reduced_motion="reduce",
             color_scheme="light",
+            timezone_id=timezone,
         )
-        context.add_cookies([{"name": "headwater_session", "value": self.session, "url": self.url}])
+        context.add_cookies(
+            [{"name": "headwater_session", "value": session or self.session, "url": self.url}]
+        )
         return context
 
     def stop(self) -> None:
@@ -77,6 +94,6 @@ def start(home: Path) -> SeededServer:
         env=os.environ | {"HEADWATER_HOME": str(home), "HEADWATER_SECRET_KEY": "seeded"},
     )
     assert process.stdout is not None
-    word, url, session = process.stdout.readline().split()
+    word, url, session, member = process.stdout.readline().split()
     assert word == "READY"
-    return SeededServer(process, url, session)
+    return SeededServer(process, url, session, member)

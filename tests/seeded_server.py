@@ -1,8 +1,13 @@
 """The dashboard over seeded jobs, in one process: pages, socket, collector and a fake engine.
 
     python tests/seeded_server.py --port 24100 --engine-port 24101
-    READY http://127.0.0.1:24100 <session key>
-    > tick            one second passes, the collector looks once, pages hear of it; says TICKED
+    READY http://127.0.0.1:24100 <session of mara, who may do everything> <session of noor>
+    > tick            one second passes, the collector looks once, pages hear of it
+    > work            a worker brings every operation on, once
+    > break, mend     savepoints fail from now on, or no more
+    > remove, join    noor, an operator, is taken out of the team, or back into it
+
+Each is answered with DONE.
 
 Needs    a folder of its own in HEADWATER_HOME. The clock stands still between ticks.
 """
@@ -32,17 +37,21 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import User  # noqa: E402
 from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
 from django.core.management import call_command  # noqa: E402
+from django.utils import timezone  # noqa: E402
 
 import seeded_clock  # noqa: E402
-from controlplane.access.models import Team  # noqa: E402
+from controlplane.access.models import Membership, Role, Team  # noqa: E402
 from controlplane.asgi import application  # noqa: E402
 from controlplane.backends.models import Cluster  # noqa: E402
 from controlplane.collector.board import Board  # noqa: E402
 from controlplane.collector.diagnosis import LOOKS  # noqa: E402
 from controlplane.collector.watcher import Watcher  # noqa: E402
 from controlplane.jobs.models import Job, JobVersion, Run  # noqa: E402
+from controlplane.live.consumer import LiveConsumer  # noqa: E402
 from controlplane.metrics.line_protocol import Point, tags_of  # noqa: E402
 from controlplane.metrics.store import ENGINE, series_store  # noqa: E402
+from controlplane.operations import runner  # noqa: E402
+from controlplane.operations.models import UNFINISHED, Operation  # noqa: E402
 from controlplane.snapshots.models import Savepoint  # noqa: E402
 from engine.rest.app import create_app  # noqa: E402
 from seeded_engine import UP_MS, SeededEngine  # noqa: E402
@@ -52,8 +61,8 @@ MINUTE_MS = 60_000
 HISTORY_MINUTES = 360
 
 
-def seed(engine: SeededEngine, engine_url: str) -> tuple[Cluster, str]:
-    """Fill the database; the cluster, and the key of a session that is signed in."""
+def seed(engine: SeededEngine, engine_url: str) -> tuple[Cluster, list[str]]:
+    """Fill the database; the cluster, and the keys of the sessions that are signed in."""
     call_command("migrate", verbosity=0)
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     user = User.objects.create_superuser("mara", password=None)
@@ -62,7 +71,26 @@ def seed(engine: SeededEngine, engine_url: str) -> tuple[Cluster, str]:
     for job_id, known in engine.known.items():
         _job(team, cluster, user, job_id, known.name, known.parallelism)
     series_store().write(ENGINE, list(_history()))
-    return cluster, _session(user)
+    noor = User.objects.create_user("noor")
+    join()
+    return cluster, [_session(one) for one in (user, noor)]
+
+
+def join() -> None:
+    """Make noor an operator of the team."""
+    user, team = User.objects.get(username="noor"), Team.objects.get()
+    Membership.objects.create(user=user, team=team, role=Role.OPERATOR)
+
+
+def remove() -> None:
+    """Take noor out of the team."""
+    Membership.objects.filter(user__username="noor").delete()
+
+
+def work() -> None:
+    """Bring every operation on, also one that would rather wait."""
+    for operation in Operation.objects.filter(state__in=UNFINISHED):
+        runner.advance(operation.pk, timezone.now)
 
 
 def _job(team: Team, cluster: Cluster, user: User, job_id: str, name: str, par: int) -> None:
@@ -121,9 +149,10 @@ def _at(ms: int) -> datetime:
 
 async def serve(port: int, engine_port: int) -> None:
     """Serve until the input ends."""
+    LiveConsumer.recheck_s = 1.0
     engine = SeededEngine()
     url = f"http://127.0.0.1:{port}"
-    cluster, key = await sync_to_async(seed)(engine, f"http://127.0.0.1:{engine_port}")
+    cluster, keys = await sync_to_async(seed)(engine, f"http://127.0.0.1:{engine_port}")
     servers = [_server(create_app(engine), engine_port), _server(application, port)]
     running = [asyncio.create_task(server.serve()) for server in servers]
     # No socket between them: a look at three hundred operators is as many requests.
@@ -132,13 +161,18 @@ async def serve(port: int, engine_port: int) -> None:
         await asyncio.sleep(0.01)
     for _ in range(LOOKS):  # then there is an opinion on what holds a job back
         await watcher.look()
-    print(f"READY {url} {key}", flush=True)
+    print(f"READY {url} {' '.join(keys)}", flush=True)
     async for line in _lines():
-        if line == "tick":
-            seeded_clock.ticks += 1
-            engine.tick(seeded_clock.ticks)
-            await watcher.look()
-            print("TICKED", flush=True)
+        match line:
+            case "tick":
+                seeded_clock.ticks += 1
+                engine.tick(seeded_clock.ticks)
+                await watcher.look()
+            case "break" | "mend":
+                engine.is_broken = line == "break"
+            case _:
+                await sync_to_async({"work": work, "remove": remove, "join": join}[line])()
+        print("DONE", flush=True)
     for server in servers:
         server.should_exit = True
     await watcher.close()

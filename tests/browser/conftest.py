@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,14 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 import seeded_process
 from controlplane.supervisor.ports import choose
@@ -130,13 +137,33 @@ def platform(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def chromium():
-    """One browser process."""
+    """One browser process; whatever is opened in it, the security policy has nothing to refuse."""
     if CHROMIUM is None:
         pytest.fail("the browser tests need Chromium: install it, or say CHROMIUM=/path/to/it")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        refused = listen_for_refusals(browser)
         yield browser
         browser.close()
+    assert refused == []
+
+
+def listen_for_refusals(browser: Browser) -> list[str]:
+    """What the policy refuses in any window that is opened from now on."""
+    refused: list[str] = []
+    new_context = browser.new_context
+
+    def listening(**options: Any) -> BrowserContext:
+        context = new_context(**options)
+        context.on("console", heard)
+        return context
+
+    def heard(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            refused.append(message.text)
+
+    browser.new_context = listening
+    return refused
 
 
 @pytest.fixture(scope="session")
@@ -179,7 +206,20 @@ def seeded(tmp_path_factory):
 @pytest.fixture
 def seeded_page(seeded: SeededServer, chromium: Browser):
     """A tab on the seeded server; the test fails when its scripts do."""
-    context = seeded.window(chromium)
+    with tab(seeded.window(chromium)) as page:
+        yield page
+
+
+@pytest.fixture
+def member_page(seeded: SeededServer, chromium: Browser):
+    """A tab of noor, an operator of the only team."""
+    with tab(seeded.window(chromium, session=seeded.member)) as page:
+        yield page
+
+
+@contextmanager
+def tab(context: BrowserContext):
+    """A tab in a window of its own, which complains of nothing."""
     context.set_default_timeout(PATIENCE_MS)
     complaints, page = Complaints(), context.new_page()
     complaints.listen(page)

@@ -4,6 +4,7 @@ import './tips.js';
 import './dialogs.js';
 import './forms.js';
 import './copy.js';
+import './gone.js';
 import * as cells from './cells.js';
 import * as live from './live.js';
 import * as shell from './shell.js';

@@ -6,7 +6,7 @@ import htmx from 'htmx.org';
 import { $$, write } from './dom.js';
 import { formats, agoText, hms, stamp, now } from './fmt.js';
 import { slices } from './frames.js';
-import { connection, subscribe, value } from './live.js';
+import { connection, frozen, subscribe, value } from './live.js';
 
 const bound = new Map();                  // topic -> {cells: Map(first step of the path -> [[path, format, node]]), off}
 const reach = (value, path) => (path === '.' ? value : path.split('.').reduce((v, k) => v?.[k], value));
@@ -25,7 +25,7 @@ export function bind() {
     cells.get(first).push([path, format, node]);
   }
   // A fragment may be older than what the socket has said meanwhile.
-  for (const [topic, entry] of bound) if (!entry.cells.size) { entry.off(); bound.delete(topic); } else if (value(topic) && connection() !== 'held') paint(topic, value(topic), value(topic));
+  for (const [topic, entry] of bound) if (!entry.cells.size) { entry.off(); bound.delete(topic); } else if (value(topic) && !frozen()) paint(topic, value(topic), value(topic));
 }
 
 const inSlices = slices(([node, html]) => write(node, html));
@@ -68,7 +68,7 @@ export function refresh(key) {
     due.set(node.id, setTimeout(() => {
       due.delete(node.id);
       const now = document.getElementById(node.id);
-      if (now && connection() !== 'held' && !document.hidden && !now.contains(document.activeElement?.closest('form'))) htmx.trigger(now, 'refresh');
+      if (now && !frozen() && !document.hidden && !now.contains(document.activeElement?.closest('form'))) htmx.trigger(now, 'refresh');
     }, +node.dataset.every || EVERY));
   }
 }

@@ -1,5 +1,5 @@
 // The four charts of a job: throughput, watermark delay, load, checkpoint duration; one cursor.
-import { $, el } from './dom.js';
+import { $, el, own } from './dom.js';
 import { durT, rateT, now, wholePercentT } from './fmt.js';
 import { Plot } from './plot.js';
 
@@ -13,6 +13,7 @@ const CHARTS = [
 
 export function charts(host) {
   if (!host) return () => {};
+  own(host);
   const plots = CHARTS.map(([title, format]) => {
     const panel = el('<section class="panel"><header><h2></h2></header><div class="body"></div></section>');
     $('h2', panel).textContent = title; host.append(panel);

@@ -2,13 +2,31 @@
 //
 //   <button data-open="stop">            opens <dialog id="stop">
 //   <input data-typed="flights">         enables the form's [data-armed] button when it matches
+//   <dialog data-facts="job.12:state">   says that this has changed since it was opened, and rests
 import { $, $$ } from './dom.js';
+import { stateOf } from './fmt.js';
+import { subscribe } from './live.js';
+import { rest, wake } from './rest.js';
 
 export function open(dialog) {
   dialog.showModal();
+  watch(dialog);
   const first = $('[autofocus]', dialog);
   first?.focus();
   first?.select?.();
+}
+
+function watch(dialog) {
+  const form = $('form', dialog), facts = (dialog.dataset.facts ?? '').split(' ').filter(Boolean);
+  const offs = facts.map(fact => {
+    const [topic, name] = fact.split(':');
+    let before, first = true;
+    return subscribe(topic, all => {
+      if (!first && all[name] !== before) rest(form, `This has changed since you opened it: ${name === 'run' ? 'the job was started again' : `it is ${stateOf(all[name]).word.toLowerCase()} now`}. Close it and look again.`);
+      if (first) { before = all[name]; first = false; }
+    });
+  });
+  if (offs.length) dialog.addEventListener('close', () => { offs.forEach(off => off()); if ('rests' in form.dataset) wake(form); }, { once: true });
 }
 
 document.addEventListener('click', event => {
@@ -24,7 +42,7 @@ function inside(event) {
 
 document.addEventListener('input', event => {
   const field = event.target.closest('[data-typed]');
-  if (field) for (const button of $$('[data-armed]', field.form)) button.disabled = field.value !== field.dataset.typed;
+  if (field) for (const button of $$('[data-armed]', field.form)) button.disabled = field.value !== field.dataset.typed || 'rests' in field.form.dataset;
 });
 
 // The words on the red button follow the chosen variant.

@@ -9,6 +9,9 @@ export function el(html) {
   return t.content.firstElementChild;
 }
 
+// What a script draws into is its own: a fragment that covers it leaves it as it is.
+export function own(host) { host.setAttribute('hx-morph-skip', ''); }
+
 // Writes markup only where it differs from what was written before.
 export function write(node, html) { if (node.dataset.h !== html) { node.innerHTML = html; node.dataset.h = html; } }
 

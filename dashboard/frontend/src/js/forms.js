@@ -3,24 +3,21 @@
 // The server answers 202 with HX-Trigger {"operation": {"id", "title"}}, 200 with {"said": "…"}, or
 // 4xx with X-Refused and one sentence. Without this script the form is a plain POST and redirect.
 import { $, $$ } from './dom.js';
+import { buttons, say } from './rest.js';
 import { followOperation, toast } from './toasts.js';
 
 const newKey = () => crypto.randomUUID?.() ?? [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, '0')).join('');
-const buttons = form => $$('button:not([type=button])', form).concat(form.id ? $$(`button[form="${form.id}"]`) : []);
 
 function settle(form) {
   for (const button of buttons(form)) button.removeAttribute('aria-busy');
 }
 
 function refuse(form, message) {
-  const place = $('[data-error]', form);
-  if (!place) return toast('Not done', message, 'crit', 'failed');
-  place.textContent = message; place.hidden = false;
+  if (!say(form, message)) toast('Not done', message, 'crit', 'failed');
 }
 
 function done(form) {
-  const place = $('[data-error]', form);
-  if (place) { place.hidden = true; place.textContent = ''; }
+  say(form, '');
   const key = $('input[name=idempotency_key]', form);
   if (key) key.value = newKey();       // the next click is a new wish
   if (form.closest('dialog')?.open) { form.closest('dialog').close(); form.reset(); if (key) key.value = newKey(); for (const b of $$('[data-armed]', form)) b.disabled = true; }

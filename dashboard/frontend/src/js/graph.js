@@ -2,7 +2,7 @@
 //
 // Plain wheel scrolls the page, Ctrl or Cmd with the wheel zooms, drag pans, F fits, arrow keys
 // follow the edges. Nodes are buttons whose name is a full sentence.
-import { $, el, write } from './dom.js';
+import { $, el, own, write } from './dom.js';
 import { esc, icon, rateParts, rateT } from './fmt.js';
 import { slices } from './frames.js';
 import { behind, LENSES, spoken, tagsOf } from './lens.js';
@@ -19,6 +19,7 @@ const heightOf = node => HEAD + (node.chain.length > 1 ? chained(node).length * 
 export class JobGraph {
   constructor(host, { nodes, edges }, onSelect) {
     Object.assign(this, { host, nodes, edges, onSelect, figures: {}, all: {}, lens: 'busy', stale: new Set(), size: { w: 0, h: 0 }, k: 1, tx: 0, ty: 0, touched: false, boxes: {}, lines: [] });
+    own(host);
     this.byId = Object.fromEntries(nodes.map(n => [n.id, n]));
     this.ups = Object.fromEntries(nodes.map(n => [n.id, edges.filter(e => e.target === n.id).map(e => e.source)]));
     this.later = slices(work => work());

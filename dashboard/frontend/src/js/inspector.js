@@ -1,5 +1,5 @@
 // The operator that is selected: figures, its subtasks as bars, the four that have most to do.
-import { $, $$, el, write } from './dom.js';
+import { $, $$, el, own, write } from './dom.js';
 import { bytes, dur, formats, icon, known, rate } from './fmt.js';
 import { poll } from './poll.js';
 import { measureButtons, measured, MEASURES, Spread } from './subtasks.js';
@@ -11,6 +11,7 @@ const FIGURES = [['In', 'in', rate], ['Out', 'out', rate], ['Watermark', 'wm_ms'
 export class Inspector {
   constructor(host, src, newest) {
     Object.assign(this, { host, src, newest, node: null });
+    own(host);
     this.again = poll(() => this.node && `${src}${this.node.id}/subtasks.json`, () => (this.node?.par > LARGE ? 2.5 * EVERY_MS : EVERY_MS), answer => this.take(answer));
   }
   show(node, figures) {

@@ -2,6 +2,7 @@
 //
 //   subscribe(topic, f)   f(value, change) after every snapshot, patch or event
 //   live / held / stale   the three connection states; values do not move unless live
+//   gone                  what the page shows is no longer told to this person; it stays so
 //
 // Protocol: controlplane/live/topics.py.
 import { $, $$, root } from './dom.js';
@@ -9,7 +10,7 @@ import { clock, now, hms, durT } from './fmt.js';
 
 const STALE_AFTER = 12_000, BACK_OFF = [500, 30_000], LOG = 100;
 const topics = new Map();                 // name -> {seq, value, subs, dirty}
-let socket = null, delay = BACK_OFF[0], heard = Date.now(), state = 'connecting', heldAt = 0, queued = false, build = null;
+let socket = null, delay = BACK_OFF[0], heard = Date.now(), state = 'connecting', heldAt = 0, lostAt = 0, queued = false, build = null;
 
 export function subscribe(name, f) {
   let topic = topics.get(name);
@@ -20,6 +21,7 @@ export function subscribe(name, f) {
 }
 export const value = name => topics.get(name)?.value ?? null;
 export const connection = () => state;
+export const frozen = () => state === 'held' || state === 'gone';
 
 function send(op, list) {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ op, topics: list }));
@@ -58,7 +60,7 @@ function take(topic, message, value, change) {
 // At most one write per frame; nothing while held, everything on resume.
 function flush() {
   queued = false;
-  if (state === 'held') return;
+  if (frozen()) return;
   for (const topic of topics.values()) {
     if (!topic.change) continue;
     const change = topic.change; topic.change = null;
@@ -74,7 +76,7 @@ function connect() {
   };
   socket.onmessage = event => {
     heard = Date.now();
-    if (state !== 'held' && state !== 'live') set('live');
+    if (!frozen() && state !== 'live') set('live');
     apply(JSON.parse(event.data));
   };
   socket.onclose = event => {
@@ -95,10 +97,16 @@ function set(next) {
 function paint() {
   const pill = $('[data-live-pill]');
   if (!pill) return;
-  const text = { live: 'Live', connecting: 'Connecting', held: `Held at ${hms(heldAt)}`, stale: `Reconnecting, data from ${durT(Math.floor((Date.now() - heard) / 1000) * 1000)} ago` }[state];
+  const text = { live: 'Live', connecting: 'Connecting', held: `Held at ${hms(heldAt)}`, stale: `Reconnecting, data from ${durT(Math.floor((Date.now() - heard) / 1000) * 1000)} ago`, gone: `No longer live, data from ${hms(lostAt)}` }[state];
   pill.dataset.s = state; $('span', pill).textContent = text;
-  pill.dataset.tip = { live: 'Connected. Press P to hold the screen still.', connecting: 'The page is complete; numbers move once the socket is open.', held: 'Updates are held on this screen only. Press P to resume.', stale: 'The socket dropped. Values are from before it did.' }[state];
+  pill.dataset.tip = { live: 'Connected. Press P to hold the screen still.', connecting: 'The page is complete; numbers move once the socket is open.', held: 'Updates are held on this screen only. Press P to resume.', stale: 'The socket dropped. Values are from before it did.', gone: 'You may no longer see this, or it is gone. Reload the page.' }[state];
   pill.setAttribute('aria-label', `${text}. ${state === 'held' ? 'Resume updates' : 'Hold updates'}`);
+}
+
+// Nothing more is told of what this page is about.
+export function lose() {
+  if (state === 'gone') return;
+  lostAt = clock.offset + heard; set('gone');
 }
 
 export function toggleHold() {

@@ -1,6 +1,6 @@
 // Chosen metrics along time, a plot per unit. Kept ones come whole; of live ones the page keeps what it saw.
 import { bytesT, countT, durT, now, percentT, rateT, stamp, timesT } from './fmt.js';
-import { el, readJson } from './dom.js';
+import { el, own, readJson } from './dom.js';
 import { Plot } from './plot.js';
 import { poll } from './poll.js';
 
@@ -45,6 +45,7 @@ export function showMetrics(host) {
     for (const [format, all] of byFormat) plot(format).set(stretched(all, data.figures.some(one => one.kept && one.format === format)));
     for (const [format, drawn] of plots) drawn.host.closest('.panel').hidden = !byFormat.has(format);
   };
+  own(host);
   take(readJson('plots', { figures: [] }));
   poll(() => host.dataset.metrics, 3000, take);
 }

@@ -1,6 +1,6 @@
 // Line charts over time: uPlot with our tokens, synced cursors and a table for those who prefer one.
 import uPlot from 'uplot';
-import { $, colour, el } from './dom.js';
+import { $, colour, el, own } from './dom.js';
 import { abs, day, hm, hms, tz } from './fmt.js';
 
 const COLOURS = ['--c1', '--c2', '--c3', '--c4', '--c5', '--c6', '--ink-2', '--c-mute'];
@@ -24,7 +24,7 @@ function columns(drawn) {
 export class Plot {
   constructor(host, { format, height = 220, sync = null, fromZero = false, label, narrow = false }) {
     Object.assign(this, { host, format, height, sync, fromZero, label, narrow, series: [] });
-    host.classList.add('plot');
+    own(host); host.classList.add('plot');
     host.innerHTML = '<div class="plot-c" role="img"></div><div class="legend plot-l"></div>';
     new ResizeObserver(() => this.u?.setSize({ width: $('.plot-c', host).clientWidth, height })).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => { this.shape = null; this.set(this.series); });

@@ -1,14 +1,14 @@
 // Series are fetched, not pushed: one request at a time, none while held or hidden.
 //
 //   poll(url, every, take)   url() null: nothing is asked for; every: ms, or a function that says
-import { connection } from './live.js';
+import { frozen } from './live.js';
 
 export function poll(url, every, take) {
   let timer = null, turn = 0;
   async function ask() {
     clearTimeout(timer);
     const mine = ++turn, address = url();
-    if (address && !document.hidden && connection() !== 'held') {
+    if (address && !document.hidden && !frozen()) {
       try {
         const answer = await fetch(address, { headers: { Accept: 'application/json' } });
         if (answer.ok && mine === turn) take(await answer.json());

@@ -1,4 +1,5 @@
 // Catching up: wall clock across, event time up. The slope is the speed, the gap is the delay.
+import { own } from './dom.js';
 import { abs, durT, esc, hm, now, rateT, stamp } from './fmt.js';
 import { ticks, tickText } from './timeline.js';
 
@@ -6,7 +7,7 @@ const HEIGHT = 248, LEFT = 76, RIGHT = 10, TOP = 20, BOTTOM = 24;
 
 export class Slope {
   constructor(host) {
-    this.host = host; this.state = { points: [], eta: null };
+    this.host = host; this.state = { points: [], eta: null }; own(host);
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
   }

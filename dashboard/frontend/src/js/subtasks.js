@@ -2,7 +2,7 @@
 //
 //   columns   what `subtasks.json` gives: {index: […], host: […], rate: […], busy: […] …}
 //   Spread    draws one measure; where there are more bars than pixels, each is the highest of a few
-import { $, el } from './dom.js';
+import { $, el, own } from './dom.js';
 import { bytesT, durT, esc, known, rateT, wholePercentT } from './fmt.js';
 import { behind } from './lens.js';
 import { quantile, sorted } from './quantiles.js';
@@ -25,7 +25,7 @@ export function measured(columns, newest) {
 export class Spread {
   constructor(host) {
     this.host = host; this.measure = 'rate'; this.order = 'index'; this.columns = null;
-    host.classList.add('dist');
+    own(host); host.classList.add('dist');
     new ResizeObserver(() => this.draw()).observe(host);
     host.addEventListener('mousemove', event => this.over(event));
     host.addEventListener('mouseleave', hideTip);

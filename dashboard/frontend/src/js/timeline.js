@@ -1,6 +1,7 @@
 // Timeline: optional series on top, event lanes below, one axis and one hairline through all.
 // Arrow keys walk the events; near marks merge into one with a count.
 import { abs, day, esc, hm, hms, now } from './fmt.js';
+import { own } from './dom.js';
 import { hideTip, showTip } from './tips.js';
 
 const MINUTE = 60e3, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
@@ -18,7 +19,7 @@ export const tickText = (t, step) => (step >= DAY || hm(t) === '00:00' ? day(t) 
 export class Timeline {
   constructor(host, options) {
     this.host = host; this.o = { gutter: 104, right: 14, series: [], lanes: [], events: [], ...options };
-    host.classList.add('tl');
+    own(host); host.classList.add('tl');
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
     this.listen();

@@ -1,1 +1,0 @@
-import{U as s}from"./part-G2VRRCB4.js";function l(r,t,f){let i=null,n=0;async function o(){clearTimeout(i);let c=++n,e=r();if(e&&!document.hidden&&s()!=="held")try{let a=await fetch(e,{headers:{Accept:"application/json"}});a.ok&&c===n&&f(await a.json())}catch{}c===n&&(i=setTimeout(o,typeof t=="function"?t():t))}return o(),o}export{l as a};
