@@ -35,9 +35,9 @@ class SeededEngine(FakeService):
         self._last_checkpoint = 18_300 + HISTORY
         self._under_way: dict[str, tuple[int, CheckpointStats]] = {}
         """By job: when its snapshot began, and what it will be after `SNAPSHOT_TICKS`."""
-        self._add("1" * 32, "orders", seeded.ORDERS, seeded.ORDERS_EDGES)
-        self._add("2" * 32, "wide", *seeded.wide())
-        self._add("3" * 32, "many", seeded.MANY_OPS, seeded.MANY_EDGES)
+        self.add("1" * 32, "orders", seeded.ORDERS, seeded.ORDERS_EDGES)
+        self.add("2" * 32, "wide", *seeded.wide())
+        self.add("3" * 32, "many", seeded.MANY_OPS, seeded.MANY_EDGES)
 
     def tick(self, ticks: int) -> None:
         """Let the figures be those of that second."""
@@ -100,9 +100,10 @@ class SeededEngine(FakeService):
         )
         return JobProgress(START_MS, watermark, (source,))
 
-    def _add(
+    def add(
         self, job_id: str, name: str, ops: tuple[Op, ...], edges: tuple[tuple[str, str, str], ...]
     ) -> None:
+        """Run one more."""
         plan = seeded.plan(name, ops, edges)
         self.ops[job_id] = ops
         self.known[job_id] = JobDetails(

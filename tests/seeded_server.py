@@ -5,6 +5,7 @@
     > tick            one second passes, the collector looks once, pages hear of it
     > work            a worker brings every operation on, once
     > break, mend     savepoints fail from now on, or no more
+    > hostile         one more job runs, and then fails, whose every text is markup
     > remove, join    noor, an operator, is taken out of the team, or back into it
 
 Each is answered with DONE.
@@ -40,6 +41,7 @@ from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 import seeded_clock  # noqa: E402
+import seeded_hostile  # noqa: E402
 from controlplane.access.models import Membership, Role, Team  # noqa: E402
 from controlplane.asgi import application  # noqa: E402
 from controlplane.backends.models import Cluster  # noqa: E402
@@ -54,6 +56,7 @@ from controlplane.operations import runner  # noqa: E402
 from controlplane.operations.models import UNFINISHED, Operation  # noqa: E402
 from controlplane.snapshots.models import Savepoint  # noqa: E402
 from engine.rest.app import create_app  # noqa: E402
+from hostile import MARKUP  # noqa: E402
 from seeded_engine import UP_MS, SeededEngine  # noqa: E402
 from seeded_jobs import START_MS  # noqa: E402
 
@@ -168,6 +171,8 @@ async def serve(port: int, engine_port: int) -> None:
                 seeded_clock.ticks += 1
                 engine.tick(seeded_clock.ticks)
                 await watcher.look()
+            case "hostile":
+                await _add_hostile(engine, cluster, watcher)
             case "break" | "mend":
                 engine.is_broken = line == "break"
             case _:
@@ -177,6 +182,20 @@ async def serve(port: int, engine_port: int) -> None:
         server.should_exit = True
     await watcher.close()
     await asyncio.gather(*running)
+
+
+async def _add_hostile(engine: SeededEngine, cluster: Cluster, watcher: Watcher) -> None:
+    engine.add(seeded_hostile.ID, "hostile", seeded_hostile.OPS, seeded_hostile.EDGES)
+    await sync_to_async(_hostile_rows)(cluster)
+    await watcher.look()
+    engine.fail(seeded_hostile.ID, MARKUP)
+    await watcher.look()
+
+
+def _hostile_rows(cluster: Cluster) -> None:
+    team, user = Team.objects.get(), User.objects.get(username="mara")
+    _job(team, cluster, user, seeded_hostile.ID, "hostile", 2)
+    Savepoint.objects.filter(job__name="hostile").update(label=MARKUP)
 
 
 def _server(app, port: int) -> uvicorn.Server:

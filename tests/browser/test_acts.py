@@ -33,8 +33,8 @@ def take(page: Page, label: str) -> Locator:
 def test_a_savepoint_is_followed_from_the_click_to_its_result(page: Page, seeded: SeededServer):
     open_live(page, "/jobs/orders/")
     take(page, "by hand").click()
-    toast = page.locator(".toast")
-    expect(toast).to_contain_text("Savepoint of orders")
+    toast = page.locator(".toast", has_text="Savepoint of orders")
+    expect(toast).to_be_visible()
     seeded.tell("work")
     seeded.tick()
     seeded.tell("work")
@@ -56,8 +56,8 @@ def test_a_savepoint_that_fails_says_why_and_leaves_the_button_free(
     open_live(page, "/jobs/orders/")
     seeded.tell("break")
     take(page, "in vain").click()
-    toast = page.locator(".toast")
-    expect(toast).to_contain_text("Savepoint of orders")
+    toast = page.locator(".toast", has_text="Savepoint of orders")
+    expect(toast).to_be_visible()
     for _ in range(TRIES):
         seeded.tell("work")
     seeded.tell("mend")
@@ -89,8 +89,10 @@ def test_a_double_click_is_one_request_with_one_key_and_the_button_is_busy_meanw
     expect(button).to_have_attribute("aria-busy", "true")
     again = parse_qs(asked[-1].request.post_data)["idempotency_key"]
     assert again == [key]  # what was refused was not done: it is the same wish
-    asked[-1].abort()
-    expect(page.locator("dialog#take").get_by_role("alert")).to_contain_text("Try again")
+    asked[-1].fulfill(status=202, headers={"HX-Trigger": '{"said": "It is asked for."}'})
+    expect(page.locator(".toast")).to_contain_text("It is asked for.")
+    assert page.locator("dialog#take input[name=idempotency_key]").input_value() != key
+    assert len(asked) == 2
 
 
 def test_what_changes_while_a_dialog_is_open_is_shown_and_blocks_it(page: Page):

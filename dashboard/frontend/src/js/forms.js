@@ -23,6 +23,11 @@ function done(form) {
   if (form.closest('dialog')?.open) { form.closest('dialog').close(); form.reset(); if (key) key.value = newKey(); for (const b of $$('[data-armed]', form)) b.disabled = true; }
 }
 
+// While an answer is awaited nothing more is sent: htmx would queue it, and it would come with a new key.
+document.addEventListener('submit', event => {
+  const form = event.target.closest('form[hx-post]');
+  if (form && buttons(form).some(button => button.ariaBusy === 'true')) { event.preventDefault(); event.stopImmediatePropagation(); }
+}, true);
 document.addEventListener('htmx:before:request', event => {
   const form = event.target.closest?.('form[hx-post]');
   if (form) for (const button of buttons(form)) button.setAttribute('aria-busy', 'true');

@@ -1,0 +1,120 @@
+"""What every page does for every eye: times in full, still spinners, forced colours, plain text."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from browser_socket import open_live, say
+from hostile import MARKUP
+from seeded_hostile import OPS
+from seeded_jobs import START_MS
+from seeded_process import SeededServer
+
+pytestmark = pytest.mark.browser
+
+STATES = json.loads((Path(__file__).parents[2] / "dashboard/states.json").read_text("utf-8"))
+TIMES = "time[data-as=stamp], time[data-as=second]"
+SHOWN = "times => times.map(time => time.textContent)"
+
+
+@pytest.fixture
+def page(seeded_page: Page) -> Page:
+    return seeded_page
+
+
+def test_a_time_says_utc_local_and_epoch_and_the_switch_reaches_every_one(
+    seeded: SeededServer, chromium: Browser
+):
+    context = seeded.window(chromium, timezone="Asia/Tokyo")
+    page = context.new_page()
+    open_live(page, "/jobs/orders/checkpoints/?id=1-18320")
+    times = page.locator(TIMES)
+    first = times.first
+    first.hover()
+    tip = page.get_by_role("tooltip")
+    expect(tip.locator(".k")).to_have_text(["UTC", "Local +9", "Epoch ms"])
+    values = tip.locator("div > span:last-child").all_inner_texts()
+    assert values[0][:10] == first.get_attribute("datetime")[:10]
+    assert int(values[2]) < START_MS
+    utc = times.evaluate_all(SHOWN)
+    page.locator("[data-tz]").click()
+    expect(first).not_to_have_text(utc[0])
+    assert all(was != now for was, now in zip(utc, times.evaluate_all(SHOWN), strict=True))
+    context.close()
+
+
+def test_nothing_turns_where_motion_is_not_wanted(page: Page):
+    open_live(page, "/jobs/")
+    draw_states(page, ["RESTARTING"])
+    turning = "() => document.querySelector('#states .g').getAnimations().length"
+    assert page.evaluate(turning) == 0
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(turning) == 1
+
+
+def test_states_differ_in_forced_colours(page: Page):
+    open_live(page, "/jobs/")
+    glyphs = {one["glyph"]: name for name, one in STATES.items()}
+    draw_states(page, list(glyphs.values()))
+    page.emulate_media(forced_colors="active")
+    drawn = {one: page.locator(f"#states .g:has([href='#g-{one}'])").screenshot() for one in glyphs}
+    assert len(drawn) >= 8
+    assert [pair for pair in combinations(drawn, 2) if drawn[pair[0]] == drawn[pair[1]]] == []
+
+
+def draw_states(page: Page, names: list[str]) -> None:
+    """Put the badges of the states above the page."""
+    page.evaluate(
+        """names => {
+            const host = document.createElement('div');
+            host.id = 'states';
+            host.innerHTML = names.map(headwater.fmt.badge).join(' ');
+            document.querySelector('#main').prepend(host);
+        }""",
+        names,
+    )
+
+
+def test_names_with_markup_are_text_in_pages_tooltips_toasts_and_the_palette(
+    page: Page, seeded: SeededServer
+):
+    seeded.tell("hostile")
+    for address in ("exceptions/", "savepoints/", "checkpoints/", f"op/{OPS[0].id}/", ""):
+        open_live(page, f"/jobs/hostile/{address}")
+        assert nothing_is_markup(page)
+    expect(page.locator("#happened, .note").first).to_contain_text("onerror=alert(1)")
+    node = page.locator("#graph .nd").first
+    expect(node).to_contain_text("<img src=x")
+    node.hover()
+    expect(page.get_by_role("tooltip")).to_contain_text("<svg onload=alert(2)>")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("onerror")
+    expect(page.get_by_role("option").first).to_contain_text("<img src=x onerror=alert(1)>")
+    assert nothing_is_markup(page)
+
+
+def test_a_toast_shows_markup_as_text(member_page: Page):
+    page = member_page
+    open_live(page, "/jobs/many/")
+    page.get_by_role("button", name="Savepoint", exact=True).click()
+    page.locator("dialog#take").get_by_role("button", name="Take savepoint").click()
+    toast = page.locator(".toast")
+    expect(toast).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("data-heard", re.compile("op[.]"))
+    topic = page.evaluate("Object.keys(heard).find(topic => topic.startsWith('op.'))")
+    told = {"k": "op", "t": topic, "state": "failed", "title": MARKUP, "error": MARKUP}
+    say(page, told)
+    expect(toast.locator("b")).to_have_text(MARKUP)
+    expect(toast.locator("p")).to_contain_text("<img src=x onerror=alert(1)>")
+    assert nothing_is_markup(page)
+
+
+def nothing_is_markup(page: Page) -> bool:
+    """Whether no text has become an element or a handler."""
+    return page.locator("img, [onerror], [onload]").count() == 0
