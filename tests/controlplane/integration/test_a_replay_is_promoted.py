@@ -6,7 +6,6 @@ version 1 live ── savepoint in March ── version 2 from there ── comp
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from controlplane.backends.models import Cluster
 from controlplane.backends.registry import client_for
 from controlplane.jobs import actions
 from controlplane.jobs.models import Run
-from controlplane.operations import runner
-from controlplane.operations.models import Operation
 from controlplane.replay import lifecycle
 from controlplane.replay.actions import (
     accept_difference,
@@ -33,9 +30,10 @@ from controlplane.replay.comparison.looking import AT_LEAST, count, look_at_all
 from controlplane.replay.models import Difference, Replay, ReplayOutput
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
-from engine.testing.cluster import PATIENCE_S, LocalCluster
+from engine.testing.cluster import LocalCluster
 from examples.flights_job import cut_of
 from examples.truth import EXAMPLES, KEYS, read_output, truth, truth_from, v1, v2
+from on_a_real_engine import last_window, succeed, wait
 
 pytestmark = pytest.mark.integration
 
@@ -65,30 +63,6 @@ def flights(team, alice, tmp_path, output, settings):
         yield actions.create_job(
             "flights", team, alice, file.name, file.read_bytes(), chosen, cluster=embedded
         )
-
-
-def succeed(operation: Operation) -> Operation:
-    """Bring it to its end by the real clock."""
-    until = time.monotonic() + PATIENCE_S
-    while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
-        assert time.monotonic() < until, operation
-        time.sleep(again_s)
-    operation.refresh_from_db()
-    assert (operation.state, operation.error) == (Operation.State.SUCCEEDED, "")
-    return operation
-
-
-def wait(holds: Callable[[], bool], what: str) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < until, what
-        time.sleep(0.25)
-
-
-def last_window(folder: Path) -> datetime:
-    if not any(folder.rglob("[!.]*.parquet")):
-        return datetime(2013, 1, 1, tzinfo=UTC)
-    return read_output(folder)["window_end"].max()
 
 
 def expected_after(savepoint: Savepoint) -> tuple[pl.DataFrame, pl.DataFrame]:
