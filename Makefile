@@ -17,7 +17,7 @@ demo: setup ## the whole platform with two demo jobs; prints an address and a on
 up: setup ## the whole platform without demo jobs
 	@exec $(PYTHON_IN) manage.py up
 
-test: check test-unit test-postgres test-integration test-browser ## everything that CI runs
+test: check test-unit test-postgres test-integration test-flink test-browser ## everything that CI runs
 
 check: setup bundle check-grafana ## format, lint, types, import rules, the bundle, and Grafana's dashboards
 	@.venv/bin/ruff format --check .
@@ -26,16 +26,19 @@ check: setup bundle check-grafana ## format, lint, types, import rules, the bund
 	@.venv/bin/lint-imports
 
 test-unit: setup ## fast tests and doctests
-	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser" tests engine
+	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser and not flink" tests engine
 
 test-integration: setup influxd ## tests with real processes
 	@$(PYTHON_IN) -m pytest -q -n 2 --dist loadfile -m integration $$(grep -rlE "mark\.integration" tests --include="test_*.py")
+
+test-flink: setup ## the control plane on a real Apache Flink
+	@export FLINK_HOME="$$(scripts/flink)" && [ -n "$$FLINK_HOME" ] && $(PYTHON_IN) -m pytest -q -m flink tests/controlplane/integration
 
 bundle: ## rebuild the dashboard's bundle and compare it with what is committed
 	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null
 
 test-postgres: setup ## what touches the database, again on a Postgres and a Redis of its own
-	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser" tests/controlplane tests/dashboard
+	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser and not flink" tests/controlplane tests/dashboard
 
 test-browser: setup ## the story in real Chromium
 	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m "browser and not timed" tests/browser
@@ -94,4 +97,4 @@ lock: setup ## pin the newest versions that pyproject.toml allows
 	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--no-emit-find-links --no-annotate --extra dev --custom-compile-command "make lock" pyproject.toml -o requirements.lock
 
-.PHONY: help setup demo up test check bundle test-unit test-integration test-browser bench bench-pages bench-service bench-collector bench-series bench-replay grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres
+.PHONY: help setup demo up test check bundle test-unit test-integration test-flink test-browser bench bench-pages bench-service bench-collector bench-series bench-replay grafana check-grafana influxd bench-peers flat sim chaos golden explain format lock test-postgres

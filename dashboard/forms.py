@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from django import forms
 
-FILE_WANTED = "choose a job file that ends in .py, .zip or .whl"
+FILE_WANTED = "choose a job file that ends in .py, .zip, .whl or .jar"
 
 
 class Wish(forms.Form):
@@ -37,6 +37,7 @@ class DeployForm(Wish):
 
     name = forms.CharField(max_length=64, error_messages={"required": "give the job a name"})
     team = forms.CharField(max_length=64, error_messages={"required": "choose a team"})
+    cluster = forms.CharField(max_length=64, required=False)
     file = forms.FileField(error_messages={"required": FILE_WANTED})
     arguments = forms.CharField(max_length=4000, required=False)
     parallelism = forms.IntegerField(min_value=1, max_value=128, initial=1)

@@ -6,6 +6,8 @@ engine  a fake one, "lab"        mallory   is nobody's team mate
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +19,14 @@ from controlplane.backends.fake import FakeEngine
 from controlplane.backends.models import Cluster
 
 JOB_FILE = b"import engine as hw\n\nenv = hw.Environment('flights')\nenv.execute()\n"
+
+
+def jar_file(main: str = "Flights") -> bytes:
+    """A jar without a class."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", f"Main-Class: {main}\n")
+    return content.getvalue()
 
 
 @pytest.fixture

@@ -220,9 +220,15 @@ class ScriptedFlink:
         self, job_id: str, _vertex: str, query: dict[str, str], _body: object
     ) -> tuple[int, Any]:
         self._job(job_id)
-        wanted = query.get("get", "").split(",")
-        known = capture("25_vertex_subtasks_metrics_get_v1")
-        return 200, [metric for metric in known if metric["id"] in wanted]
+        listed = capture("24_vertex_subtasks_metrics_list_v1")
+        if "get" not in query:
+            return 200, listed
+        wanted, known = query["get"].split(","), capture("25_vertex_subtasks_metrics_get_v1")
+        if not {metric["id"] for metric in listed}.issuperset(wanted):
+            return 200, []  # as Flink does, which knows all of them or tells none
+        flat = dict.fromkeys(("min", "max", "avg", "sum", "skew"), 0.0)
+        values = {metric["id"]: metric for metric in known}
+        return 200, [values.get(name, {"id": name} | flat) for name in wanted]
 
     def checkpoints(self, job_id: str, _query: object, _body: object) -> tuple[int, Any]:
         history = self._job(job_id).history

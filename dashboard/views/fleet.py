@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.access.lookup import team_for
+from controlplane.access.lookup import cluster_for, team_for
 from controlplane.jobs.actions import create_job
 from controlplane.jobs.actions import deploy as deploy_job
 from controlplane.jobs.fleet import fleet
@@ -69,6 +69,7 @@ def deploy(request: UserRequest) -> HttpResponse:
             "parallelism": asked["parallelism"],
             "arguments": split_arguments(asked["arguments"]),
         },
+        cluster=cluster_for(request.user, asked["cluster"]) if asked["cluster"] else None,
     )
     operation = deploy_job(job, request.user, idempotency_key=asked["idempotency_key"])
     return started(request, operation, reverse("dashboard:job", args=[job.name]), move=True)

@@ -145,7 +145,7 @@ def test_a_version_is_uploaded_with_its_note(as_, alice, flights):
     [
         (job_file(b"def x(:\n"), "line 1"),
         (job_file(name="flights.exe"), ".py"),
-        (None, "Choose a job file that ends in .py, .zip or .whl."),
+        (None, "Choose a job file that ends in .py, .zip, .whl or .jar."),
     ],
 )
 def test_a_file_that_is_no_job_is_refused_at_the_form(file, words, as_, alice, flights):

@@ -4,6 +4,7 @@
     state                        every look, of all jobs in one request (the caller's)
     detail, checkpoints          after 3 s      Flink keeps an answer so long (web.refresh-interval)
     metrics of job and vertices  after 10 s     and those so long (metrics.fetcher.update-interval)
+    names of a vertex's metrics  with them, until it has all that is wanted
     failures                     when the state or the number of restarts changed, else after 30 s
     all of them                  when the state is another one than the detail says
 
@@ -19,6 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from controlplane.backends.flink_figures import askable, ours
 from controlplane.backends.seeing import (
     JOB_METRICS,
     MAX_FAILURES,
@@ -49,6 +51,8 @@ class _Known:
     checkpoints: CheckpointList | None = None
     numbers: Mapping[str, str] = field(default_factory=dict)
     figures: Mapping[str, Metrics] = field(default_factory=dict)
+    called: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of vertices that have all that is wanted: what to ask for, and our names of it."""
     failures: Sequence[FailureEntry] = ()
     failures_of: tuple[str, str | None] = ("", None)
     """State and restarts that the failures belong to."""
@@ -97,13 +101,25 @@ class FlinkLooks:
         graph = Graph.of(detail.plan, None)
         ids = [vertex.id for vertex in detail.vertices]
         figures = await asyncio.gather(
-            *(
-                self._ask(self._client.subtask_metrics(detail.id, key, graph.metrics_of(key)))
-                for key in ids
-            )
+            *(self._figures(detail.id, key, graph.metrics_of(key), known) for key in ids)
         )
-        known.figures = {key: one or {} for key, one in zip(ids, figures, strict=True)}
+        known.figures = dict(zip(ids, figures, strict=True))
         known.numbers = await self._ask(self._client.job_metrics(detail.id, JOB_METRICS)) or {}
+
+    async def _figures(
+        self, job_id: str, vertex_id: str, wanted: Sequence[str], known: _Known
+    ) -> Metrics:
+        called = known.called.get(vertex_id)
+        if called is None:
+            names = await self._ask(self._client.metric_names(job_id, vertex_id)) or ()
+            called = askable(frozenset(names), wanted)
+        if not called:
+            return {}
+        figures = await self._ask(self._client.subtask_metrics(job_id, vertex_id, tuple(called)))
+        known.called.pop(vertex_id, None)
+        if figures and set(called.values()) >= set(wanted):
+            known.called[vertex_id] = called
+        return ours(figures or {}, called)
 
     async def _ask(self, answer: Awaitable[T]) -> T | None:
         """None where the cluster knows no such job (any more)."""

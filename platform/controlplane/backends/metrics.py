@@ -66,7 +66,7 @@ def metric_values(
             return _single(engine.job_metrics(job_id, names))
         found: dict[str, Spread] = {}
         if together:
-            figures = engine.subtask_metrics(job_id, vertex_id, together)
+            figures = _over_subtasks(engine, job_id, vertex_id, together)
             found |= {name: _spread(one) for name, one in figures.items()}
         if single:
             found |= _single(engine.vertex_metrics(job_id, vertex_id, single))
@@ -98,6 +98,17 @@ def _shape(metric: Metric) -> tuple[str, float]:
         return "percent", metric.scale * 100
     shapes = {"_bytes": "bytes", "_per_second": "rate", "_cores": "plain"}
     return next((to for end, to in shapes.items() if name.endswith(end)), "count"), metric.scale
+
+
+def _over_subtasks(
+    engine: EngineClient, job_id: str, vertex_id: str, names: Sequence[str]
+) -> Mapping[str, Mapping[str, float]]:
+    """Those of the names that the vertex has. Flink says nothing when it lacks one of them."""
+    figures = engine.subtask_metrics(job_id, vertex_id, names)
+    if figures or len(names) == 1:
+        return figures
+    known = frozenset(engine.metric_names(job_id, vertex_id)).intersection(names)
+    return engine.subtask_metrics(job_id, vertex_id, sorted(known)) if known else {}
 
 
 def _spread(figures: Mapping[str, float]) -> Spread:

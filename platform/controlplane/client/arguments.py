@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from controlplane.client.replay_arguments import JOB, add_replay, count
 
+FILE = "job file: .py, .zip or .whl; .jar for Apache Flink"
 TOKEN_VARIABLE = "HEADWATER_TOKEN"  # noqa: S105 - a name
 
 WAITING = (
@@ -71,12 +72,13 @@ def _add_lists(commands: _Commands[argparse.ArgumentParser]) -> None:
 def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     deploy = commands.add_parser("deploy", help="make a job of a file, and start it")
     deploy.add_argument("job", help=JOB)
-    deploy.add_argument("file", help="job file: .py, .zip or .whl")
+    deploy.add_argument("file", help=FILE)
     deploy.add_argument("--team", required=True, help="whose job it is")
     deploy.add_argument("-p", "--parallelism", type=count, default=1, metavar="N")
+    deploy.add_argument("--cluster", default="", help="where; else the first that can run the file")
     upload = commands.add_parser("upload", help="add a version; nothing runs it yet")
     upload.add_argument("job", help=JOB)
-    upload.add_argument("file", help="job file: .py, .zip or .whl")
+    upload.add_argument("file", help=FILE)
     upload.add_argument("--note", default="", help="what changed")
     start = commands.add_parser("start", help="start a job")
     start.add_argument("job", help=JOB)

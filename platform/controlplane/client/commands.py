@@ -87,6 +87,7 @@ def deploy(control: Control, options: Options) -> None:
         name=options.job,
         team=options.team,
         parallelism=options.parallelism,
+        cluster=options.cluster,
     )
     follow(control, options, control.post(f"jobs/{options.job}/start"))
 
@@ -221,7 +222,7 @@ def _file(path: str) -> tuple[str, bytes]:
     try:
         return Path(path).name, Path(path).read_bytes()
     except OSError as error:
-        msg = f"job file {path} cannot be read: {error.strerror}; give a .py, .zip or .whl"
+        msg = f"job file {path} cannot be read: {error.strerror}; give a .py, .zip, .whl or .jar"
         raise ConfigError(msg) from error
 
 

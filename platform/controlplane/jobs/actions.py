@@ -17,13 +17,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from redis import RedisError
 
-from controlplane.access.errors import Refused, conflict, invalid
+from controlplane.access.errors import Refused, invalid
 from controlplane.access.lookup import require, require_in
 from controlplane.access.models import Role, Team
 from controlplane.audit.record import record
 from controlplane.backends.models import Cluster
 from controlplane.jobs import artifacts
 from controlplane.jobs.models import Job, JobVersion
+from controlplane.jobs.placement import check_place, place_for
 from controlplane.jobs.running import (
     cancel,
     deploy,
@@ -68,12 +69,14 @@ def create_job(
     checked = settings_from(settings or {})
     _check_name(name)
     artifact = artifacts.store(filename, content)
+    if cluster is not None:
+        check_place(artifact.filename, cluster)
     try:
         with transaction.atomic():
             job = Job.objects.create(
                 name=name,
                 team=team,
-                cluster=cluster or _only_cluster(),
+                cluster=cluster or place_for(artifact.filename),
                 settings=checked.as_json(),
                 created_by=actor,
             )
@@ -91,6 +94,7 @@ def add_version(job: Job, actor: User, filename: str, content: bytes, note: str 
     """Another version of a job; nothing is started. Needs the operator role."""
     require(actor, job, Role.OPERATOR)
     artifact = artifacts.store(filename, content)
+    check_place(artifact.filename, job.cluster)
     version = _create_version(job, actor, artifact, note)
     after = {"version": version.number, "file": version.filename, "sha256": version.checksum}
     record(actor, "version.add", str(version), job=job, after=after)
@@ -144,14 +148,6 @@ def _check_name(name: str) -> None:
             "use up to 64 small letters, digits and dashes, with a letter or digit at each end"
         )
         raise invalid(msg, "name") from None
-
-
-def _only_cluster() -> Cluster:
-    cluster = Cluster.present.order_by("pk").first()
-    if cluster is None:
-        msg = "there is no engine to run jobs on yet; start the platform with `manage.py up`"
-        raise conflict(msg)
-    return cluster
 
 
 def _create_version(job: Job, actor: User, artifact: artifacts.Artifact, note: str) -> JobVersion:

@@ -22,9 +22,11 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from django.conf import settings
 
 from controlplane.access.errors import invalid
+from controlplane.jobs.placement import JAR
 
-MAX_BYTES = 16 * 1024 * 1024
-SOURCE, ARCHIVES = ".py", (".zip", ".whl")
+MAX_BYTES, MAX_JAR_BYTES = 16 * 1024 * 1024, 256 * 1024 * 1024
+"""A jar brings all that it needs, connectors too."""
+SOURCE, ARCHIVES = ".py", (".zip", ".whl", JAR)
 FIELD = "file"
 
 
@@ -52,7 +54,7 @@ def store(filename: str, content: bytes) -> Artifact:
 
 
 def safe_name(filename: str) -> str:
-    """The name without folders and odd characters; it must end in .py, .zip or .whl.
+    """The name without folders and odd characters; it must end in .py, .zip, .whl or .jar.
 
     Engines take Latin letters only: of others the accents go, and a name without any becomes `job`.
     """
@@ -60,8 +62,8 @@ def safe_name(filename: str) -> str:
     stem, suffix = PurePosixPath(last).stem, PurePosixPath(last).suffix
     if suffix not in (SOURCE, *ARCHIVES):
         msg = (
-            f"the job file must be a Python file, a zip or a wheel: got {last[:80]!r}; choose one "
-            "that ends in .py, .zip or .whl"
+            f"the job file must be a Python file, a zip, a wheel or a jar: got {last[:80]!r}; "
+            "choose one that ends in .py, .zip, .whl or .jar"
         )
         raise invalid(msg, FIELD)
     plain = unicodedata.normalize("NFKD", stem)
@@ -74,8 +76,9 @@ def _check_size(name: str, size: int) -> None:
     if size == 0:
         msg = f"{name} is empty: choose a file that builds a job"
         raise invalid(msg, FIELD)
-    if size > MAX_BYTES:
-        msg = f"{name} is too large: {size:,} bytes; an artifact has at most {MAX_BYTES:,}"
+    most = MAX_JAR_BYTES if name.endswith(JAR) else MAX_BYTES
+    if size > most:
+        msg = f"{name} is too large: {size:,} bytes; such an artifact has at most {most:,}"
         raise invalid(msg, FIELD)
 
 

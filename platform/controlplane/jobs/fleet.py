@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 
 from controlplane.access.lookup import RANK, roles_of, visible_jobs
 from controlplane.access.models import Role
+from controlplane.backends.models import Cluster
 from controlplane.jobs.fleet_query import PAGE, FleetQuery
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion
 from controlplane.jobs.queries import newest_runs, shown_state
@@ -88,6 +89,8 @@ class Fleet:
     """Latest value of the topic `fleet`, as this person sees it."""
     teams: tuple[str, ...]
     """Teams in which this person may deploy."""
+    clusters: tuple[str, ...]
+    """Where, if they say."""
     query: FleetQuery
     total: int
     """Jobs that this person may see."""
@@ -140,6 +143,7 @@ def fleet(user: User, query: FleetQuery = EVERYTHING) -> Fleet:
         replays=_replay_rows(jobs),
         table=figures,
         teams=tuple(sorted(name for name, role in roles.items() if _operates(role))),
+        clusters=tuple(Cluster.present.order_by("name").values_list("name", flat=True)),
         query=replace(query, page=page),
         total=len(jobs),
         matching=len(wanted),

@@ -17,6 +17,7 @@ from controlplane.backends.models import Cluster
 from controlplane.jobs import lifecycle
 from controlplane.jobs.health import live_run
 from controlplane.jobs.models import Job
+from controlplane.jobs.placement import check_place
 from controlplane.operations.kinds.checks import require_no_replay
 from controlplane.operations.models import Operation
 from controlplane.operations.start import start_operation
@@ -32,6 +33,8 @@ def move_job(
     """
     require(actor, job, Role.OPERATOR)
     locked = Job.objects.select_for_update().select_related("cluster", "team").get(pk=job.pk)
+    if newest := locked.versions.order_by("-number").first():
+        check_place(newest.filename, cluster)
     if live_run(locked):
         params = {"cluster": cluster.pk}
         return start_operation("move", locked, actor, params, idempotency_key, reason=reason)

@@ -6,12 +6,15 @@ import pytest
 
 from controlplane.backends.contract import Start
 from controlplane.backends.errors import EngineAway, EngineRefused, UnknownJob, UnknownTrigger
+from controlplane.backends.metrics import metric_values
+from controlplane.backends.models import Cluster
 from controlplane.backends.rest import RestBackend
 from controlplane.backends.watch import EngineWatch
 from engine.rest.client import EngineClient
 from scripted_flink import HangUp, Says, Slow, running_flink
 
 JOB, TRIGGER = "0a" * 16, "0b" * 16
+VERTEX = "bd9c186e89cc37a76d776844dfa8ccba"
 IMPATIENT_S = 0.2
 
 
@@ -150,3 +153,24 @@ async def test_looks_ask_a_flink_only_for_what_it_may_have_anew(engine, running,
     flink.jobs[JOB].state = "CANCELED"
     assert "exceptions" in await requests(111)
     await watch.close()
+
+
+async def test_figures_of_vertices_are_seen_though_flink_knows_not_all_names(
+    engine, running, flink
+):
+    watch = EngineWatch(flink.url, clock=lambda: 0.0)
+    vertices = (await watch.look([JOB])).jobs[JOB].vertices
+    await watch.close()
+    assert {round(vertex.out_rate, 1) for vertex in vertices} == {83.3}
+    assert all(vertex.busy == 0.0 and vertex.watermark_ms == 1 for vertex in vertices)
+
+
+def test_a_name_that_a_vertex_lacks_hides_no_other(running, flink):
+    cluster = Cluster(name="far", url=flink.url, kind=Cluster.Kind.FLINK)
+    names = ("numRecordsInPerSecond", "nonsense")
+    found = metric_values(cluster, JOB, VERTEX, names).value
+    assert found is not None
+    assert (list(found), round(found["numRecordsInPerSecond"].total, 1)) == (
+        ["numRecordsInPerSecond"],
+        1755.7,
+    )

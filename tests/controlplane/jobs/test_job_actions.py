@@ -99,7 +99,7 @@ def test_a_file_is_never_run_when_it_is_checked(team, alice, lab, tmp_path):
 @pytest.mark.parametrize(
     ("filename", "content", "sentence"),
     [
-        ("flights.jar", CODE, "a Python file, a zip or a wheel: got 'flights.jar'"),
+        ("flights.tar", CODE, "a Python file, a zip, a wheel or a jar: got 'flights.tar'"),
         (".py", CODE, "must be a Python file"),
         ("flights.py", b"", "is empty"),
         ("flights.py", b"\x00\x01", "cannot be read"),

@@ -18,7 +18,7 @@ from controlplane.operations.models import Operation
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
 from engine.rest.calls import program_calls
-from people import JOB_FILE
+from people import jar_file
 from scripted_flink import HangUp, Says, Slow, running_flink
 
 IMPATIENT_S = 0.2
@@ -39,7 +39,7 @@ def flights(flink, team, alice, tmp_path, settings):
     """Never started, on the Flink cluster."""
     settings.HEADWATER_SAVEPOINTS = tmp_path / "savepoints"
     cluster = Cluster.objects.create(name="flink", url=flink.url, kind=Cluster.Kind.FLINK)
-    return jobs.create_job("flights", team, alice, "flights.py", JOB_FILE, cluster=cluster)
+    return jobs.create_job("flights", team, alice, "flights.jar", jar_file(), cluster=cluster)
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_a_cancel_of_a_job_that_has_finished_meanwhile_is_no_failure(running, fl
 def test_an_upgrade_ends_with_one_job_of_the_new_version(
     request_, fault, running, flink, alice, drive
 ):
-    version = jobs.add_version(running, alice, "flights_v2.py", b"import engine\n")
+    version = jobs.add_version(running, alice, "flights_v2.jar", jar_file("Flights2"))
     flink.next(*request_, fault)
     assert drive(jobs.upgrade(running, alice, version)).error == ""
     assert sorted(job.state for job in flink.jobs.values()) == ["FINISHED", "RUNNING"]
@@ -164,7 +164,7 @@ def test_an_upgrade_ends_with_one_job_of_the_new_version(
 def test_an_upgrade_that_the_cluster_refuses_goes_back_to_the_old_version(
     running, flink, alice, drive
 ):
-    version = jobs.add_version(running, alice, "flights_v2.py", b"import engine\n")
+    version = jobs.add_version(running, alice, "flights_v2.jar", jar_file("Flights2"))
     flink.next("POST", "run", Says(500, "no uid in operator daily"))
     operation = drive(jobs.upgrade(running, alice, version))
     assert operation.error == "no uid in operator daily"

@@ -52,19 +52,31 @@ def list_jobs(
 @router.post("jobs", response={201: JobDetail}, summary="Make a job")
 def make_job(
     request: ApiRequest,
-    file: Annotated[UploadedFile, File(description="job file: .py, .zip or .whl")],
+    file: Annotated[
+        UploadedFile, File(description="job file: .py, .zip or .whl; .jar for Apache Flink")
+    ],
     name: Annotated[str, Form(max_length=64)],
     team: Annotated[str, Form(max_length=64)],
     parallelism: Annotated[int, Form()] = 1,
     arguments: Annotated[list[str], Form()] = [],  # noqa: B006 - a parameter of a form
     note: Annotated[str, Form(max_length=500)] = "",
+    cluster: Annotated[
+        str, Form(max_length=64, description="where it runs; else the first that can run the file")
+    ] = "",
 ) -> Status[dict[str, Any]]:
     """A job with its first version; it is not started. Operator."""
     owner = team_for(request.auth, team)
     settings = {"parallelism": parallelism, "arguments": arguments}
     content = file.read()
     job = actions.create_job(
-        name, owner, request.auth, file.name or "", content, settings=settings, note=note
+        name,
+        owner,
+        request.auth,
+        file.name or "",
+        content,
+        settings=settings,
+        note=note,
+        cluster=cluster_for(request.auth, cluster) if cluster else None,
     )
     return Status(201, _detail(request, job))
 

@@ -29,7 +29,9 @@ def list_versions(
 def upload(
     request: ApiRequest,
     name: str,
-    file: Annotated[UploadedFile, File(description="job file: .py, .zip or .whl")],
+    file: Annotated[
+        UploadedFile, File(description="job file: .py, .zip or .whl; .jar for Apache Flink")
+    ],
     note: Annotated[str, Form(max_length=500)] = "",
 ) -> Status[JobVersion]:
     """Add a version; nothing runs it yet. Operator."""

@@ -1,0 +1,149 @@
+"""A real Apache Flink: one job manager and one task manager on loopback, and a job for it.
+
+with flink_cluster(home, folder) as url: …
+compiled(home, SUMS, folder) ─▶ a jar
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import subprocess
+import time
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+import httpx
+
+SUMS = Path(__file__).parent / "fixtures/flink_job/Sums.java"
+START_S = 300.0
+UNASKED = range(20_000, 30_000)
+
+LOGGING = """\
+rootLogger.level = INFO
+rootLogger.appenderRef.out.ref = out
+appender.out.name = out
+appender.out.type = CONSOLE
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d %p %c %x - %m%n
+"""
+
+MAINS = (
+    "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
+    "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
+)
+
+OPENED = ("java.lang", "java.net", "java.io", "java.nio", "java.text", "java.time", "java.util")
+"""Packages that Flink looks into by reflection; as its own configuration opens them."""
+
+
+def compiled(home: Path, source: Path, folder: Path) -> Path:
+    """The jar of a job that is one class."""
+    classes = folder / "classes"
+    command = ["javac", "-nowarn", "-cp", f"{home}/lib/*", "-d", classes, source]
+    subprocess.run(command, check=True)
+    jar = folder / f"{source.stem.lower()}.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", f"Main-Class: {source.stem}\n")
+        for one in sorted(classes.glob("*.class")):
+            archive.write(one, one.name)
+    return jar
+
+
+@contextmanager
+def flink_cluster(home: Path, folder: Path, slots: int = 2) -> Iterator[str]:
+    """Its REST address, while it runs; checkpoints and logs are kept in `folder`."""
+    port, rpc_port = _free_ports(2)
+    url = f"http://127.0.0.1:{port}"
+    configuration = folder / "conf"
+    configuration.mkdir()
+    (configuration / "log4j2.properties").write_text(LOGGING)
+    (configuration / "config.yaml").write_text(_configuration(folder, port, rpc_port, slots))
+    with ExitStack() as ends:
+        processes = [ends.enter_context(_running(home, main, folder)) for main in MAINS]
+        _await_slots(url, slots, processes)
+        yield url
+
+
+def _configuration(folder: Path, port: int, rpc_port: int, slots: int) -> str:
+    values = {
+        "jobmanager.rpc.address": "127.0.0.1",
+        "jobmanager.rpc.port": rpc_port,
+        "jobmanager.bind-host": "127.0.0.1",
+        "taskmanager.bind-host": "127.0.0.1",
+        "taskmanager.host": "127.0.0.1",
+        "taskmanager.numberOfTaskSlots": slots,
+        "taskmanager.cpu.cores": slots,
+        "taskmanager.memory.framework.heap.size": "128m",
+        "taskmanager.memory.framework.off-heap.size": "128m",
+        "taskmanager.memory.task.heap.size": "256m",
+        "taskmanager.memory.task.off-heap.size": "0m",
+        "taskmanager.memory.managed.size": "64m",
+        "taskmanager.memory.network.min": "64m",
+        "taskmanager.memory.network.max": "64m",
+        "taskmanager.memory.jvm-metaspace.size": "256m",
+        "taskmanager.memory.jvm-overhead.min": "64m",
+        "taskmanager.memory.jvm-overhead.max": "64m",
+        "rest.address": "127.0.0.1",
+        "rest.bind-address": "127.0.0.1",
+        "rest.port": port,
+        "execution.checkpointing.dir": (folder / "checkpoints").as_uri(),
+        "web.upload.dir": folder / "uploads",
+        "io.tmp.dirs": folder / "tmp",
+    }
+    return "".join(f"{name}: {value}\n" for name, value in values.items())
+
+
+@contextmanager
+def _running(home: Path, main: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+    # What runs for a minute gains nothing from the second compiler.
+    command = [
+        "java",
+        "-Xmx512m",
+        "-XX:TieredStopAtLevel=1",
+        *opened,
+        f"-Dlog4j.configurationFile={folder}/conf/log4j2.properties",
+        "-cp",
+        f"{home}/lib/*",
+        main,
+    ]
+    with (folder / f"{main.rpartition('.')[2]}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--configDir", str(folder / "conf")], stdout=log, stderr=log
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _await_slots(url: str, slots: int, processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    deadline = time.monotonic() + START_S
+    while _slots(url) != slots:
+        ended = [process.returncode for process in processes if process.poll() is not None]
+        assert not ended, f"Flink ended with {ended}; see its logs in the test's folder"
+        assert time.monotonic() < deadline, f"Flink did not start within {START_S:g} s"
+        time.sleep(0.2)
+
+
+def _slots(url: str) -> int:
+    try:
+        return int(httpx.get(f"{url}/overview").json()["slots-available"])
+    except (httpx.TransportError, ValueError, KeyError):
+        return -1
+
+
+def _free_ports(count: int) -> list[int]:
+    """Of those that no program gets unasked: Flink takes them only seconds later."""
+    return list(islice(filter(_is_free, random.sample(UNASKED, 100)), count))
+
+
+def _is_free(port: int) -> bool:
+    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+        return True
+    return False
