@@ -32,7 +32,7 @@ test-integration: setup influxd ## tests with real processes
 	@$(PYTHON_IN) -m pytest -q -n 2 --dist loadfile -m integration $$(grep -rlE "mark\.integration" tests --include="test_*.py")
 
 test-flink: setup ## the control plane on a real Apache Flink
-	@export FLINK_HOME="$$(scripts/flink)" && [ -n "$$FLINK_HOME" ] && $(PYTHON_IN) -m pytest -q -m flink tests/controlplane/integration
+	@export FLINK_HOME="$$(scripts/flink)" && [ -n "$$FLINK_HOME" ] && $(PYTHON_IN) -m pytest -q -m flink tests/controlplane/integration tests/engine/rest
 
 bundle: ## rebuild the dashboard's bundle and compare it with what is committed
 	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null

@@ -1,20 +1,23 @@
-"""A real Apache Flink: one job manager and one task manager on loopback, and a job for it.
+"""A real Apache Flink: a cluster on loopback, a job for it, and its command line.
 
 with flink_cluster(home, folder) as url: …
 compiled(home, SUMS, folder) ─▶ a jar
+command_line(home, url, folder)("list", "-a") ─▶ what it prints
 """
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import subprocess
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -97,20 +100,34 @@ def _configuration(folder: Path, port: int, rpc_port: int, slots: int) -> str:
     return "".join(f"{name}: {value}\n" for name, value in values.items())
 
 
+def command_line(home: Path, url: str, folder: Path) -> Callable[..., str]:
+    """Flink's own client, of the engine at `url`: gives what it prints, whether it fails or not."""
+    address = urlsplit(url)
+    (folder / "log4j2.properties").write_text(LOGGING)
+    (folder / "config.yaml").write_text(
+        f"rest.address: {address.hostname}\nrest.port: {address.port}\n"
+    )
+    command = [*_java(home, folder), "org.apache.flink.client.cli.CliFrontend"]
+    environment = os.environ | {"FLINK_CONF_DIR": str(folder)}
+
+    def run(*words: str) -> str:
+        ended = subprocess.run([*command, *words], env=environment, capture_output=True, text=True)
+        return ended.stdout + ended.stderr
+
+    return run
+
+
+def _java(home: Path, configuration: Path) -> list[str]:
+    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+    logging = f"-Dlog4j.configurationFile={configuration}/log4j2.properties"
+    # What runs for a minute gains nothing from the second compiler.
+    quick = ["-Xmx512m", "-XX:TieredStopAtLevel=1"]
+    return ["java", *quick, *opened, logging, "-cp", f"{home}/lib/*"]
+
+
 @contextmanager
 def _running(home: Path, main: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
-    # What runs for a minute gains nothing from the second compiler.
-    command = [
-        "java",
-        "-Xmx512m",
-        "-XX:TieredStopAtLevel=1",
-        *opened,
-        f"-Dlog4j.configurationFile={folder}/conf/log4j2.properties",
-        "-cp",
-        f"{home}/lib/*",
-        main,
-    ]
+    command = [*_java(home, folder / "conf"), main]
     with (folder / f"{main.rpartition('.')[2]}.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--configDir", str(folder / "conf")], stdout=log, stderr=log
