@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from controlplane.supervisor.redis_server import redis_argv, redis_binary
+from controlplane.supervisor.redis_server import redis_binary
 from engine.testing.cluster import PATIENCE_S
 from engine.testing.fake_service import FakeService
 from loopback_engine import served
+from process_home import ProcessHome
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(redis_binary() is None, reason="no Redis server for this platform"),
 ]
 
-CHECKOUT = Path(__file__).resolve().parents[3]
 BEGIN = """
 import sys
 import django
@@ -48,40 +44,18 @@ actions.upgrade(job, alice, version)
 """
 
 
-class Platform:
-    """A database, a Redis and one worker at a time, in a home of their own."""
+class Platform(ProcessHome):
+    """One worker at a time."""
 
     def __init__(self, home, engine_url):
-        self.home = home
-        self.database = home / "controlplane.sqlite3"
         self.kills = home / "kills"
         self.deaths = 0
-        self._redis = self._worker = None
-        kept = {name: value for name, value in os.environ.items() if "HEADWATER" not in name}
-        self.environment = kept | {
-            "HEADWATER_HOME": str(home),
-            "HEADWATER_REDIS_URL": f"unix://{home / 'redis.sock'}",
-            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
-            "PYTHONPATH": os.pathsep.join(map(str, (CHECKOUT, CHECKOUT / "platform", "tests"))),
-            "MORTAL_WORKER": str(self.kills),
-            "ENGINE": engine_url,
-        }
+        self._worker = None
+        super().__init__(home, MORTAL_WORKER=str(self.kills), ENGINE=engine_url)
 
     def __enter__(self):
         self.kills.write_text("")
-        self._redis = self._start(redis_argv(redis_binary(), self.home / "redis.sock", self.home))
-        self.run("manage.py", "migrate", "-v0")
-        return self
-
-    def __exit__(self, *_):
-        for process in (self._worker, self._redis):
-            if process:
-                process.kill()
-                process.wait()
-
-    def run(self, *arguments):
-        command = [sys.executable, *arguments]
-        subprocess.run(command, cwd=CHECKOUT, env=self.environment, check=True)
+        return super().__enter__()
 
     def drive(self, kind):
         """Keep a worker running until the newest operation of that kind has ended."""
@@ -98,20 +72,10 @@ class Platform:
             self._worker = None
         if self._worker is None:
             command = [sys.executable, "-m", "celery", "-A", "mortal_worker", "worker"]
-            self._worker = self._start([*command, "--pool=solo", "--loglevel=warning"])
-
-    def _start(self, command):
-        with (self.home / "log").open("ab") as log:
-            return subprocess.Popen(
-                command, cwd=CHECKOUT, env=self.environment, stdout=log, stderr=log
-            )
+            self._worker = self.begin(*command, "--pool=solo", "--loglevel=warning")
 
     def state_of(self, kind):
         return self.rows(f"SELECT state, error FROM operations_operation WHERE kind='{kind}'")[-1]
-
-    def rows(self, query):
-        with sqlite3.connect(self.database, timeout=PATIENCE_S) as connection:
-            return connection.execute(query).fetchall()
 
 
 @pytest.fixture
