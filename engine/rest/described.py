@@ -26,10 +26,13 @@ from engine.rest.routes import (
     vertices,
     watching,
 )
-from engine.rest.schema import additions as add
 from engine.rest.schema import checkpoints as cp
 from engine.rest.schema import cluster as cl
 from engine.rest.schema import jobs as jo
+from engine.rest.schema import programs as pr
+from engine.rest.schema import running as ru
+from engine.rest.schema import snapshots as sn
+from engine.rest.schema import task_managers as tm
 from engine.rest.schema import vertices as ve
 from engine.rest.schema import watching as wa
 
@@ -103,35 +106,35 @@ DESCRIBED: Mapping[Endpoint, Described] = {
     artifacts.upload: Described(cl.Uploaded, uploads=True),
     artifacts.delete: Described(jo.Nothing),
     artifacts.plan: Described(
-        jo.PlanAnswer, add.ProgramBody, {"programArg": str, "parallelism": int}
+        jo.PlanAnswer, pr.ProgramBody, {"programArg": str, "parallelism": int}
     ),
     artifacts.run: Described(
-        jo.Started, add.RunBody, {"allowNonRestoredState": bool, "savepointPath": str}
+        jo.Started, pr.RunBody, {"allowNonRestoredState": bool, "savepointPath": str}
     ),
-    rescaling.requirements: Described(dict[str, add.Requirements]),
-    rescaling.require: Described(jo.Nothing, dict[str, add.Requirements]),
+    rescaling.requirements: Described(dict[str, ru.Requirements]),
+    rescaling.require: Described(jo.Nothing, dict[str, ru.Requirements]),
     rescaling.rescale_all: Described(cp.Triggered, query={"parallelism": int}),
     rescaling.status: Described(cp.SavepointOperation),
-    rescaling.rescale: Described(cp.Triggered, add.RescaleBody, status=202),
-    headwater.capabilities: Described(add.Capabilities),
-    headwater.progress: Described(add.Progress),
-    headwater.plan: Described(add.EnginePlanAnswer),
+    rescaling.rescale: Described(cp.Triggered, ru.RescaleBody, status=202),
+    headwater.capabilities: Described(tm.Capabilities),
+    headwater.progress: Described(ru.Progress),
+    headwater.plan: Described(ru.EnginePlanAnswer),
     watching.watch: Described(
         wa.WatchedJobs, query={"jobs": str, "get": str, "maxExceptions": int, "since": int}
     ),
-    running.statistics: Described(add.Statistics, query={"window": int, "step": int}),
-    running.read_limits: Described(add.ReadLimits),
-    running.limit_reading: Described(add.ReadLimits, add.ReadLimitBody),
-    running.state: Described(add.StateValue, query={"key": str}),
-    resources.local: Described(add.LocalTaskManagers),
-    resources.start: Described(add.TaskManagerName, add.TaskManagerBody, status=202),
-    resources.respawn: Described(add.LocalTaskManagers, add.RespawnBody),
+    running.statistics: Described(ru.Statistics, query={"window": int, "step": int}),
+    running.read_limits: Described(ru.ReadLimits),
+    running.limit_reading: Described(ru.ReadLimits, ru.ReadLimitBody),
+    running.state: Described(sn.StateValue, query={"key": str}),
+    resources.local: Described(tm.LocalTaskManagers),
+    resources.start: Described(tm.TaskManagerName, tm.TaskManagerBody, status=202),
+    resources.respawn: Described(tm.LocalTaskManagers, tm.RespawnBody),
     resources.stop: Described(jo.Nothing, status=202),
-    snapshots.savepoint: Described(add.Savepoint, query={"path": str}),
-    snapshots.read: Described(add.StateRows, add.ReadBody),
-    snapshots.verify: Described(cp.Triggered, add.PathBody, status=202),
-    snapshots.verification: Described(add.Verification),
-    snapshots.compare: Described(cp.Triggered, add.CompareBody, status=202),
-    snapshots.comparison: Described(add.Comparison),
-    snapshots.preflight: Described(add.Preflight, add.PreflightBody),
+    snapshots.savepoint: Described(sn.Savepoint, query={"path": str}),
+    snapshots.read: Described(sn.StateRows, sn.ReadBody),
+    snapshots.verify: Described(cp.Triggered, sn.PathBody, status=202),
+    snapshots.verification: Described(sn.Verification),
+    snapshots.compare: Described(cp.Triggered, sn.CompareBody, status=202),
+    snapshots.comparison: Described(sn.Comparison),
+    snapshots.preflight: Described(sn.Preflight, pr.PreflightBody),
 }

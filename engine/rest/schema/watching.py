@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from engine.rest.schema.additions import Progress
 from engine.rest.schema.checkpoints import Checkpoints
 from engine.rest.schema.cluster import AggregatedMetric, Metric
 from engine.rest.schema.jobs import Failures, Job
+from engine.rest.schema.running import Progress
 
 
 class WatchedJob(TypedDict):
