@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
+from controlplane.metrics.contract import DAY_MS
 from controlplane.metrics.line_protocol import Point, tags_of
 from controlplane.metrics.queries import output_choices, output_lines
 from controlplane.metrics.store import ENGINE, OUTPUTS
+from controlplane.moments import epoch_ms
+from controlplane.snapshots.checkpoint_bars import BARS, checkpoint_bars
+from controlplane.snapshots.models import Checkpoint
 
 DAY_NS = 86_400_000_000_000
 
@@ -89,6 +95,68 @@ def test_history_holds_rates_and_delays_of_live_runs_only(store, flights, as_, a
     answer = as_(alice).get("/jobs/flights/history.json?minutes=10").json()
     assert [value for _, value in answer["rate"]] == [5.0]
     assert [value for _, value in answer["delay"]] == [7.0]
+
+
+def checkpoint(run, number, at, status="completed", failure=""):
+    return Checkpoint(
+        run=run,
+        engine_checkpoint_id=number,
+        status=status,
+        trigger_at=at,
+        duration_ms=number,
+        failure=failure,
+    )
+
+
+def test_history_holds_the_checkpoints_and_events_of_a_chosen_time(
+    run, savepoint, store, as_, alice
+):
+    now = timezone.now()
+    at = [now - timedelta(minutes=minutes) for minutes in (300, 200, 190, 100)]
+    Checkpoint.objects.bulk_create(
+        [
+            checkpoint(run, 1, at[0]),
+            checkpoint(run, 2, at[1]),
+            checkpoint(run, 3, at[2], "failed", failure="it expired"),
+            checkpoint(run, 4, at[3]),
+        ]
+    )
+    start, stop = epoch_ms(at[1]), epoch_ms(at[3])
+    query = f"from={start}&to={stop}"
+    answer = as_(alice).get(f"/jobs/flights/history.json?{query}").json()
+    told = [(bar["checkpoint"], bar["status"], bar["failure"]) for bar in answer["checkpoints"]]
+    assert told == [(2, "completed", ""), (3, "failed", "it expired")]
+    assert (answer["from_ms"], answer["to_ms"]) == (start, stop)
+    assert answer["events"] == []
+    last = as_(alice).get("/jobs/flights/history.json?minutes=10").json()["events"]
+    assert {event["lane"] for event in last} == {"dep", "sav"}
+
+
+def test_many_checkpoints_are_the_longest_of_each_few(run, flights):
+    now = timezone.now()
+    rows = [checkpoint(run, n, now - timedelta(seconds=1000 - n)) for n in range(1, 701)]
+    Checkpoint.objects.bulk_create(rows)
+    bars = checkpoint_bars(flights, epoch_ms(now) - DAY_MS, epoch_ms(now))
+    assert len(bars) <= BARS
+    assert sum(bar.of for bar in bars) == 700
+    assert [bar.dur_ms for bar in bars][-2:] == [698, 700]
+
+
+def test_history_takes_as_many_queries_however_much_happened(
+    run, flights, store, as_, alice, django_assert_num_queries
+):
+    now, browser = timezone.now(), as_(alice)
+    Checkpoint.objects.bulk_create([checkpoint(run, n, now) for n in range(1, 60)])
+    with django_assert_num_queries(9):
+        browser.get("/jobs/flights/history.json")
+
+
+@pytest.mark.parametrize(
+    "query", ["from=0&to=0", "from=99&to=1", "from=1&to=999999999999999", "from=x&to=2"]
+)
+def test_a_strange_stretch_of_time_is_no_error(query, flights, store, as_, alice):
+    answer = as_(alice).get(f"/jobs/flights/history.json?{query}").json()
+    assert 1_000 <= answer["to_ms"] - answer["from_ms"] <= 7 * DAY_MS
 
 
 @pytest.mark.parametrize("minutes", ["x", "-1", "0", "99999999999"])

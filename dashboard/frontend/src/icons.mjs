@@ -1,7 +1,7 @@
 // The icons that pages use (lucide) and the state glyphs, each with a silhouette of its own.
 export const ICONS = {
   jobs: 'list-tree', replay: 'rewind', cluster: 'server', save: 'bookmark', search: 'search', moon: 'moon', help: 'circle-question-mark', plus: 'plus', minus: 'minus',
-  stop: 'square', arrow: 'arrow-right', up: 'arrow-up', down: 'arrow-down', x: 'x', fit: 'maximize', clock: 'clock', filter: 'list-filter', rows: 'rows-3', play: 'play', src: 'log-in', sink: 'log-out', join: 'merge',
+  stop: 'square', arrow: 'arrow-right', back: 'arrow-left', up: 'arrow-up', down: 'arrow-down', x: 'x', fit: 'maximize', clock: 'clock', filter: 'list-filter', rows: 'rows-3', play: 'play', src: 'log-in', sink: 'log-out', join: 'merge',
   win: 'app-window', proc: 'cpu', camera: 'camera', upload: 'upload', trash: 'trash-2', out: 'log-out', calendar: 'calendar-clock', import: 'folder-input', shield: 'shield-check', info: 'info', sliders: 'sliders-horizontal', copy: 'copy', download: 'download',
   users: 'users', key: 'key-round', audit: 'scroll-text', settings: 'settings', bell: 'bell',
   gauge: 'gauge', pause: 'pause', swap: 'arrow-left-right',

@@ -1,6 +1,6 @@
 // A job's page: graph, operators and inspector share a selection; history and plots follow the job.
 import { $, $$, query, readJson, setQuery } from './dom.js';
-import { durT, rateT, now } from './fmt.js';
+import { durT, rateT } from './fmt.js';
 import { charts } from './charts.js';
 import { JobGraph } from './graph.js';
 import { Inspector } from './inspector.js';
@@ -8,6 +8,7 @@ import { newestOf } from './lens.js';
 import { connection, subscribe, value } from './live.js';
 import { showOutput } from './output.js';
 import { key } from './shell.js';
+import { Span } from './span.js';
 import { checkpointsOf, checkpointStrip } from './spark.js';
 import { Timeline } from './timeline.js';
 import { poll } from './poll.js';
@@ -88,28 +89,23 @@ document.addEventListener('click', event => { const bar = event.target.closest('
 // ---- history: rate and delay over the events that explain them
 const history = $('#history');
 if (history) {
-  let minutes = +(query.get('range') ?? 10), data = { rate: [], delay: [], events: readJson('events', []) };
-  const drawCharts = charts($('#charts'));
+  const span = new Span(history.closest('.panel'), () => again()), drawCharts = charts($('#charts'), (from, to) => span.choose(from, to));
+  let data = { rate: [], delay: [], out: [], busy: [], waiting: [], checkpoints: [], events: [] }, told = readJson('events', []);
+  // What happened before the first event that the page was told of is read with the history.
+  const happened = () => { const first = Math.min(...told.map(e => e.at_ms)) - 5e3; return [...data.events.filter(e => e.at_ms < first), ...told]; };
+  const bar = (c, top) => ({ id: `c${c.run}-${c.checkpoint}`, at_ms: c.trigger_ms, lane: 'bars', kind: c.status === 'failed' ? 'x' : 'bar', tone: c.status === 'failed' ? 'crit' : 'idle', share: (c.dur_ms ?? 0) / top, title: c.of > 1 ? `Longest of ${c.of} checkpoints, ${durT(c.dur_ms)}` : `Checkpoint ${c.checkpoint}${c.dur_ms == null ? '' : `, ${durT(c.dur_ms)}`}`, text: c.failure ?? '' });
   const draw = () => {
-    const to = now() + minutes * 600, from = now() - minutes * 60e3, list = checkpointsOf(log), top = Math.max(1, ...list.map(c => c.dur_ms ?? 0));
-    const bars = list.map(c => ({ id: `c${c.run}-${c.checkpoint}`, at_ms: c.trigger_ms, lane: 'bars', kind: c.status === 'failed' ? 'x' : 'bar', tone: c.status === 'failed' ? 'crit' : 'idle', share: (c.dur_ms ?? 0) / top, title: `Checkpoint ${c.checkpoint}${c.dur_ms == null ? '' : `, ${durT(c.dur_ms)}`}`, text: c.failure ?? '' }));
+    const { from, to, length } = span, top = Math.max(1, ...data.checkpoints.map(c => c.dur_ms ?? 0)), gap = 15e3 + length / 150;
+    const line = (label, points, live, format, height, colour) => ({ label, note: format(span.chosen ? points.at(-1)?.[1] : live), points: points.filter(p => p[0] >= from && p[0] <= to), height, colour, format, gap });
     timeline.set({
-      from, to, events: [...data.events, ...bars],
-      series: [{ label: 'Records in', note: rateT(value(topic)?.in), points: data.rate, height: 34, colour: 'var(--c1)', format: rateT, gap: 15e3 + minutes * 400 }, { label: 'Watermark delay', note: durT(value(topic)?.delay_ms), points: data.delay, height: 30, colour: 'var(--c4)', format: durT, gap: 15e3 + minutes * 400 }],
+      from, to: span.chosen ? to : to + length / 100, events: [...happened(), ...data.checkpoints.map(c => bar(c, top))],
+      series: [line('Records in', data.rate, value(topic)?.in, rateT, 34, 'var(--c1)'), line('Watermark delay', data.delay, value(topic)?.delay_ms, durT, 30, 'var(--c4)')],
     });
   };
-  const timeline = new Timeline(history, { from: now() - minutes * 60e3, to: now(), label: 'Job history', lanes: [{ id: 'dep', label: 'Deploys', height: 18 }, { id: 'bars', label: 'Checkpoints', height: 22, bars: true }, { id: 'sav', label: 'Savepoints', height: 18 }, { id: 'rs', label: 'Restarts', height: 18 }] });
-  $('#ranges').addEventListener('click', event => {
-    const b = event.target.closest('[data-m]');
-    if (!b) return;
-    minutes = +b.dataset.m; setQuery('range', minutes === 10 ? '' : b.dataset.m);
-    for (const other of $$('#ranges button')) other.setAttribute('aria-pressed', other === b);
-    again();
-  });
-  for (const b of $$('#ranges button')) b.setAttribute('aria-pressed', +b.dataset.m === minutes);
-  subscribe(`${topic}.events`, (all, change) => { const byId = new Map(data.events.map(e => [e.id, e])); for (const e of change.events ?? []) byId.set(e.id, e); data.events = [...byId.values()]; draw(); });
-  const again = poll(() => `${history.dataset.src}?minutes=${minutes}`, 3000, answer => { data = { ...data, ...answer, events: data.events }; draw(); drawCharts(data, checkpointsOf(log), minutes); });
-  setInterval(() => connection() === 'live' && !document.hidden && draw(), 1000);
+  const timeline = new Timeline(history, { from: span.from, to: span.to, label: 'Job history', choose: (from, to) => span.choose(from, to), step: name => span.step(name), lanes: [{ id: 'dep', label: 'Deploys', height: 18 }, { id: 'bars', label: 'Checkpoints', height: 22, bars: true }, { id: 'sav', label: 'Savepoints', height: 18 }, { id: 'rs', label: 'Restarts', height: 18 }] });
+  subscribe(`${topic}.events`, (all, change) => { told = [...new Map([...told, ...change.events ?? []].map(e => [e.id, e])).values()]; draw(); });
+  const again = poll(() => `${history.dataset.src}?${span.asked}`, () => span.every, answer => { data = answer; draw(); drawCharts(data, span); });
+  setInterval(() => !span.chosen && connection() === 'live' && !document.hidden && draw(), 1000);
 }
 
 // ---- what the job writes

@@ -1,7 +1,7 @@
 // Chosen metrics along time, a plot per unit. Kept ones come whole; of live ones the page keeps what it saw.
 import { bytesT, countT, durT, now, percentT, rateT, stamp, timesT } from './fmt.js';
 import { el, own, readJson } from './dom.js';
-import { Plot } from './plot.js';
+import { Plot, STEPS } from './plot.js';
 import { poll } from './poll.js';
 
 const short = v => (v !== 0 && (Math.abs(v) >= 1e4 || Math.abs(v) < 1e-3) ? v.toExponential(1) : String(Number(v.toPrecision(3))));
@@ -35,7 +35,7 @@ export function showMetrics(host) {
       const panel = el('<section class="panel" data-live><header><h2></h2></header><div class="body"><div></div></div></section>');
       panel.querySelector('h2').textContent = UNITS[format];
       host.append(panel);
-      plots.set(format, new Plot(panel.querySelector('.body > div'), { format: FORMATS[format], height: 200, sync: 'metrics', fromZero: format !== 'time', label: UNITS[format] }));
+      plots.set(format, new Plot(panel.querySelector('.body > div'), { format: FORMATS[format], steps: STEPS[format], height: 200, sync: 'metrics', fromZero: format !== 'time', label: UNITS[format] }));
     }
     return plots.get(format);
   }

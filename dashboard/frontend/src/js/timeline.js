@@ -1,11 +1,14 @@
 // Timeline: optional series on top, event lanes below, one axis and one hairline through all.
-// Arrow keys walk the events; near marks merge into one with a count.
+// Arrow keys walk the events; near marks merge into one with a count. Where a stretch can be chosen, it is
+// dragged over, or + and - go closer and wider, and Shift with an arrow goes along.
 import { abs, day, esc, hm, hms, now } from './fmt.js';
+import { brush } from './brush.js';
 import { own } from './dom.js';
 import { hideTip, showTip } from './tips.js';
 
 const MINUTE = 60e3, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const STEPS = [MINUTE / 12, MINUTE / 6, MINUTE / 2, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 365 * DAY];
+const KEYS = { '+': 'closer', '=': 'closer', '-': 'wider' }, SHIFTED = { ArrowLeft: 'earlier', ArrowRight: 'later' };
 const TONES = { ok: 'var(--ok-f)', busy: 'var(--busy-f)', warn: 'var(--warn-f)', crit: 'var(--crit-f)', save: 'var(--save-f)', ink: 'var(--ink-2)', idle: 'var(--c-mute)' };
 const tone = name => TONES[name] ?? 'var(--ink-2)';
 
@@ -23,8 +26,11 @@ export class Timeline {
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
     this.listen();
+    if (!this.o.choose) return;
+    host.tabIndex = 0; host.setAttribute('role', 'group'); host.setAttribute('aria-label', `${this.o.label}: plus and minus go closer and wider, Shift with an arrow goes along`);
+    brush(this, this.o.choose);
   }
-  set(options) { Object.assign(this.o, options); if (!this.host.contains(document.activeElement)) this.draw(); }
+  set(options) { Object.assign(this.o, options); if (!this.dragged && !this.host.querySelector('.ev:focus')) this.draw(); }
   x(t) { return this.left + (t - this.o.from) / (this.o.to - this.o.from) * this.width; }
   time(x) { return this.o.from + (x - this.left) / this.width * (this.o.to - this.o.from); }
 
@@ -110,10 +116,13 @@ export class Timeline {
     });
     host.addEventListener('mouseleave', hideTip);
     host.addEventListener('keydown', event => {
+      const step = (event.shiftKey ? SHIFTED : KEYS)[event.key] ?? KEYS[event.key];
+      if (step && this.o.step) { event.preventDefault(); event.stopPropagation(); host.focus(); hideTip(); return this.o.step(step); }
       const all = [...host.querySelectorAll('.ev[tabindex]')], i = all.indexOf(document.activeElement), next = all[i + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? 0)];
-      if (i < 0 || !next || next === all[i]) return;
+      if (!next || next === all[i]) return;
       event.preventDefault(); event.stopPropagation();
-      all[i].tabIndex = -1; next.tabIndex = 0; next.focus();
+      if (i >= 0) all[i].tabIndex = -1;
+      next.tabIndex = 0; next.focus();
       const box = next.getBoundingClientRect(), e = this.shown.find(s => String(s.id) === next.dataset.id);
       if (e) showTip(lines(e), box.left + box.width / 2, box.top, box);
     });

@@ -1,0 +1,75 @@
+"""A stretch of time is dragged over, kept in the address, and read as a table."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from axe import violations
+
+pytestmark = pytest.mark.browser
+
+CHOSEN = re.compile(r"[?&]from=\d+&to=\d+")
+
+
+def open_job(page: Page) -> None:
+    page.goto("/jobs/orders/")
+    expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live")
+    expect(page.locator("#charts canvas")).to_have_count(4)
+    expect(page.locator("#history path")).not_to_have_count(0)
+
+
+def drag(page: Page, selector: str, start: float, end: float) -> None:
+    """Press at one share of a thing's width, let go at another."""
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None
+    y = box["y"] + 30
+    page.mouse.move(box["x"] + box["width"] * start, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * end, y, steps=4)
+    page.mouse.up()
+
+
+def test_a_stretch_is_dragged_over_kept_and_left(seeded_page: Page):
+    page = seeded_page
+    open_job(page)
+    drag(page, "#history", 0.5, 0.7)
+    page.wait_for_url(CHOSEN)
+    said = page.locator("[data-span]")
+    expect(said).to_contain_text(re.compile(r"\d\d:\d\d:\d\d to .*m "))
+    chosen, words = page.url, said.inner_text()
+    page.reload()
+    expect(said).to_have_text(words)
+
+    page.locator("#history").focus()
+    page.keyboard.press("+")
+    page.wait_for_url(lambda url: url != chosen)
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("-")
+    expect(said).not_to_have_text(words)
+    page.locator("#charts .plot-c").first.scroll_into_view_if_needed()
+    before = page.url
+    drag(page, "#charts .plot-c", 0.5, 0.8)
+    page.wait_for_url(lambda url: url != before)
+
+    page.get_by_role("button", name="Follow live").click()
+    page.wait_for_url(lambda url: "from=" not in url)
+    expect(page.locator("#ranges [data-m='10']")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_plot_is_a_table_of_the_same_numbers(seeded_page: Page):
+    page = seeded_page
+    open_job(page)
+    button = page.get_by_role("button", name="Throughput as a table")
+    button.click()
+    table = page.get_by_role("region", name="Throughput, as a table")
+    expect(table.locator("th")).to_have_text(["Time", "in", "out"])
+    expect(table.locator("tbody tr")).not_to_have_count(0)
+    newest = table.locator("tbody tr").first.locator("td").nth(1).inner_text()
+    legend = page.locator("#charts .plot-l b").first
+    expect(legend).to_have_text(newest)
+    assert violations(page) == []
+    button.click()
+    expect(table).to_have_count(0)
