@@ -13,6 +13,8 @@ Shapes   one point per thing: measurement `headwater_<scope>`, its labels as tag
 Errors   a server that is away or busy is asked again, later and later, and points wait: the newest
          ones, the oldest give way. Points that it refuses are dropped. Both are counted in
          `reporterPointsDropped`, and told once in the log until it works again.
+         `reporterSilentTime` tells for how long none was taken, `reporterPointsWaiting` how many
+         wait.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -33,6 +35,7 @@ from influxdb_client.client.write_api import SYNCHRONOUS
 from influxdb_client.rest import ApiException
 
 from engine.clock import now_micros
+from engine.cluster.answers.point_buffer import Buffer
 from engine.durations import parse_duration
 from engine.elements import Micros
 from engine.errors import ConfigError
@@ -43,12 +46,6 @@ log = logging.getLogger(__name__)
 Take = Callable[[], Awaitable[Iterable[Sample]]]
 
 ORG, BUCKET = "headwater", "metrics"
-
-CHUNK = 5_000
-"""Points in one request: the size that InfluxDB's documentation recommends."""
-
-MOST = 100_000
-"""Points that wait at most, some 20 MB: minutes of a small cluster."""
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 TIMEOUT_MS = 10_000
@@ -103,56 +100,16 @@ class InfluxSettings:
         )
 
 
-class Buffer:
-    """Points that wait, oldest first, at most so many. Any thread."""
-
-    def __init__(self, most: int = MOST) -> None:
-        self.dropped = 0
-        """Points that were lost, for want of room or because they were refused."""
-        self.news = threading.Event()
-        self._waiting: deque[str] = deque()
-        self._most = most
-        self._changing = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, points: Sequence[str]) -> None:
-        """Keep points; the oldest give way when there is no room."""
-        with self._changing:
-            self._waiting.extend(points)
-            while len(self._waiting) > self._most:
-                self._waiting.popleft()
-                self.dropped += 1
-        self.news.set()
-
-    def take(self) -> list[str]:
-        """Take the oldest chunk; nobody else does."""
-        with self._changing:
-            self.news.clear()
-            return [self._waiting.popleft() for _ in range(min(CHUNK, len(self._waiting)))]
-
-    def put_back(self, points: Sequence[str]) -> None:
-        """Keep a chunk that could not be sent, as far as there is room by now."""
-        with self._changing:
-            room = max(0, self._most - len(self._waiting))
-            self.dropped += max(0, len(points) - room)
-            self._waiting.extendleft(reversed(points[-room:] if room else []))
-
-    def drop(self, points: Sequence[str]) -> None:
-        """Count points that nobody will take."""
-        with self._changing:
-            self.dropped += len(points)
-
-
 class InfluxReporter:
     """Sends the metrics of one job manager."""
 
-    def __init__(self, settings: InfluxSettings) -> None:
+    def __init__(self, settings: InfluxSettings, clock: Callable[[], Micros] = now_micros) -> None:
         self.buffer = Buffer()
         self._settings = settings
+        self._clock = clock
         self._over = threading.Event()
-        self._complained = False
+        self._wait_s = FIRST_WAIT_S
+        self._silent_since: Micros | None = None
         self._thread = threading.Thread(target=self._send_forever, name="influx", daemon=True)
 
     async def run(self, take: Take) -> None:
@@ -160,8 +117,17 @@ class InfluxReporter:
         self._thread.start()
         while True:
             await asyncio.sleep(self._settings.interval_s)
-            samples, now = await take(), now_micros()
+            samples, now = await take(), self._clock()
             self.buffer.add(await asyncio.to_thread(points_of, samples, now))
+
+    def figures(self) -> dict[str, float]:
+        """What it tells of itself, as metrics of the job manager."""
+        since = self._silent_since
+        return {
+            "reporterPointsDropped": self.buffer.dropped,
+            "reporterPointsWaiting": len(self.buffer),
+            "reporterSilentTime": 0 if since is None else (self._clock() - since) / 1_000,
+        }
 
     def close(self) -> None:
         """Send what there is, if that is quick; then end."""
@@ -171,24 +137,31 @@ class InfluxReporter:
             self._thread.join(CLOSE_S)
 
     def _send_forever(self) -> None:
-        settings, wait_s = self._settings, FIRST_WAIT_S
+        settings = self._settings
         with InfluxDBClient(
             settings.url, settings.token, org=settings.org, timeout=TIMEOUT_MS, retries=False
         ) as client:
             api = client.write_api(write_options=SYNCHRONOUS)
             while True:
-                points = self.buffer.take()
-                if points:
-                    if self._send(api.write, points):
-                        wait_s = FIRST_WAIT_S
-                        continue
-                    if self._over.wait(wait_s):
-                        return
-                    wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-                elif self._over.is_set():
-                    return
-                else:
+                wait_s = self.step(api.write)
+                if wait_s is None and not self._over.is_set():
                     self.buffer.news.wait()
+                elif wait_s is None or (wait_s and self._over.wait(wait_s)):
+                    return
+
+    def step(self, write: Callable[..., object]) -> float | None:
+        """Send a chunk of what waits; how many seconds to wait then, None for: until there is more.
+
+        `write`: as `WriteApi.write`.
+        """
+        points = self.buffer.take()
+        if not points:
+            return None
+        if self._send(write, points):
+            self._wait_s = FIRST_WAIT_S
+            return 0.0
+        wait_s, self._wait_s = self._wait_s, min(2 * self._wait_s, LONGEST_WAIT_S)
+        return wait_s
 
     def _send(self, write: Callable[..., object], points: Sequence[str]) -> bool:
         """Send a chunk; False when it has to be tried again, later."""
@@ -204,17 +177,17 @@ class InfluxReporter:
         except (InfluxDBError, urllib3.exceptions.HTTPError, OSError) as error:
             self._complain(type(error).__name__)
         else:
-            if self._complained:
+            if self._silent_since is not None:
                 log.info("metrics are written to %s again", settings.address)
-            self._complained = False
+            self._silent_since = None
             return True
         self.buffer.put_back(points)
         return False
 
     def _complain(self, reason: str) -> None:
-        if not self._complained:
+        if self._silent_since is None:
             log.warning("metrics are not written to %s: %s", self._settings.address, reason)
-        self._complained = True
+            self._silent_since = self._clock()
 
 
 def points_of(samples: Iterable[Sample], now: Micros) -> list[str]:

@@ -93,8 +93,7 @@ class JobManagerService:
     async def cluster(self) -> ClusterInfo:
         """Version and task managers."""
         attempts = self._jobs.by_attempt()
-        reporter = self._reporter
-        dropped = {} if reporter is None else {"reporterPointsDropped": reporter.buffer.dropped}
+        reported = {} if self._reporter is None else self._reporter.figures()
         states = sorted(self._fleet.task_managers.items())
         return ClusterInfo(
             version=VERSION,
@@ -105,7 +104,7 @@ class JobManagerService:
             metrics={
                 "Status.Process.CPU.Load": self._itself.cpu_percent() / 100,
                 "Status.Process.Memory.Resident": self._itself.memory_info().rss,
-                **dropped,
+                **reported,
             },
         )
 

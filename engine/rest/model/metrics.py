@@ -174,6 +174,10 @@ _JOB_MANAGER = (
     ("reporterPointsDropped", "reporter_points_dropped_total",
      "Points that the InfluxDB reporter could not send, and had no room to keep.",
      _COUNTER, _NOTHING),
+    ("reporterPointsWaiting", "reporter_points_waiting",
+     "Points that the InfluxDB reporter has still to send.", _GAUGE, _NOTHING),
+    ("reporterSilentTime", "reporter_silent_seconds",
+     "Since when InfluxDB takes no points; 0 while it does.", _GAUGE, _MS),
     *_PROCESS,
 )  # fmt: skip
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import strip_tags
 
 from controlplane.access.errors import Refused
 from controlplane.audit.models import AuditEntry
@@ -47,12 +51,41 @@ def test_its_token_is_sealed_and_shown_nowhere(far, root):
     assert address_of(far) == Address(far.url, TOKEN)
     assert TOKEN not in repr(address_of(far))
     assert TOKEN not in str([vars(entry) for entry in AuditEntry.objects.all()])
-    browser = Client()
-    browser.force_login(root)
-    page = browser.get("/cluster/").content.decode()
+    page = cluster_page(root)
     assert TOKEN not in page
     assert far.sealed_token not in page
     assert "with a token" in page
+
+
+class Silent(FakeService):
+    """An engine whose reporter reaches nobody."""
+
+    async def cluster(self):
+        found = await super().cluster()
+        told = {
+            "reporterPointsDropped": 52_500,
+            "reporterPointsWaiting": 1_200,
+            "reporterSilentTime": 190_500.0,
+        }
+        return replace(found, metrics={**found.metrics, **told})
+
+
+def cluster_page(root):
+    browser = Client()
+    browser.force_login(root)
+    return browser.get("/cluster/").content.decode()
+
+
+def test_what_its_reporter_dropped_is_told_and_for_how_long_none_was_taken(root):
+    with served(Silent()) as url:
+        actions.register_cluster(root, "silent", url)
+        page = strip_tags(cluster_page(root))
+    assert re.search(r"Metrics dropped\s*52[.,]5\s*k", page)
+    assert re.search(r"none taken for\s*3\s*m\s*10\s*s, 1[\s,.\d]*k? ?points wait", page)
+
+
+def test_an_engine_without_a_reporter_has_no_figure_of_one(far, root):
+    assert "this engine reports to no series store" in cluster_page(root)
 
 
 def test_another_secret_key_does_not_open_it(settings):

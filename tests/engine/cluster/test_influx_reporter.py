@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Iterator
 
 import pytest
 
 from engine.cluster.answers.influx_reporter import (
-    CHUNK,
-    Buffer,
+    LONGEST_WAIT_S,
     InfluxReporter,
     InfluxSettings,
     points_of,
 )
+from engine.cluster.answers.point_buffer import CHUNK, MOST, Buffer
 from engine.elements import Micros
 from engine.errors import ConfigError
 from engine.rest.model.metrics import COUNTED, METRICS, Sample, Scope
@@ -111,6 +112,60 @@ async def test_while_a_server_is_away_points_wait(caplog: pytest.LogCaptureFixtu
     reporter = await report(server, lambda reporter: len(reporter.buffer) >= 3, server.url)
     assert reporter.buffer.dropped == 0
     assert caplog.text.count("metrics are not written") == 1
+
+
+class Outage:
+    """A server that is away for a while, and a clock that jumps to whatever comes next."""
+
+    def __init__(self, away_s: range) -> None:
+        self.now_s = 0.0
+        self.tries_s: list[float] = []
+        self.taken: list[str] = []
+        self._away_s = away_s
+
+    def clock(self) -> Micros:
+        return Micros(int(self.now_s * 1_000_000))
+
+    def write(self, _bucket: str, _org: str, lines: str, **_precision: str) -> None:
+        if self._away_s.start <= self.now_s < self._away_s.stop:
+            self.tries_s.append(self.now_s)
+            raise OSError
+        self.taken += lines.split("\n")
+
+    def play(self, reporter: InfluxReporter, points: int, until_s: int) -> Iterator[float]:
+        """Measure every ten seconds, and send as the thread does; what it told, every ten."""
+        due_s = 0.0
+        for at in range(0, until_s, 10):
+            self.now_s = float(at)
+            reporter.buffer.add([f"{at}-{number}" for number in range(points)])
+            while due_s < at + 10:
+                self.now_s = max(due_s, float(at))
+                wait_s = reporter.step(self.write)
+                due_s = at + 10 if wait_s is None else self.now_s + wait_s
+            yield reporter.figures()["reporterSilentTime"]
+
+
+@pytest.mark.parametrize(("points", "lost"), [(100, 0), (2_500, 61 * 2_500 - MOST)])
+def test_a_server_may_be_away_for_ten_minutes(points: int, lost: int):
+    """What a cluster measures meanwhile comes later, or is counted: the oldest of it."""
+    outage = Outage(range(100, 700))
+    reporter = InfluxReporter(InfluxSettings("http://influx", TOKEN), outage.clock)
+    silent_ms = list(outage.play(reporter, points, until_s=1_000))
+    assert reporter.buffer.dropped == lost
+    added = [f"{at}-{number}" for at in range(0, 1_000, 10) for number in range(points)]
+    before = 10 * points
+    assert outage.taken == added[:before] + added[before + lost :]
+    assert max(silent_ms) >= 590_000
+    assert silent_ms[-1] == 0
+
+
+def test_a_server_that_is_away_is_asked_less_and_less_often():
+    outage = Outage(range(100, 700))
+    reporter = InfluxReporter(InfluxSettings("http://influx", TOKEN), outage.clock)
+    list(outage.play(reporter, 1, until_s=1_000))
+    waits = [later - at for at, later in itertools.pairwise(outage.tries_s)]
+    assert waits[:6] == [1, 2, 4, 8, 16, 32]
+    assert set(waits[6:]) == {LONGEST_WAIT_S}
 
 
 def test_settings_come_from_the_environment_which_keeps_no_token():
