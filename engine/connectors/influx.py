@@ -233,7 +233,11 @@ def _reason(error: Exception) -> str:
     status = _status(error)
     if status:
         return f"HTTP {status} {said or getattr(error, 'reason', '')}".strip()
-    return str(error).split("\n", 1)[0]
+    while isinstance(error, urllib3.exceptions.MaxRetryError) and error.reason is not None:
+        error = error.reason
+    # "HTTPConnection(host=…): Failed to establish a new connection: [Errno 111] Connection refused"
+    why = str(error).split("\n", 1)[0].rpartition(": ")[2]
+    return f"it does not answer: {why.rpartition('] ')[2]}"
 
 
 def _dropped(error: Exception) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -77,6 +78,33 @@ def test_a_server_that_is_busy_is_asked_again(server: PointServer) -> None:
     writer.prepare(1)
     assert len(server.points) == 1
     assert len(server.requests) == 2
+    writer.close()
+
+
+def test_a_server_that_is_away_holds_the_checkpoint_with_one_sentence(
+    server: PointServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The points stay: they are sent again with the next checkpoint, or by the next attempt."""
+    monkeypatch.setattr("engine.connectors.influx.TRIES", 0)
+    writer = sink(server).open(CONTEXT)
+    writer.write(rows(3))
+    server.answers = [503]
+    with pytest.raises(SinkError, match="HTTP 503"):
+        writer.prepare(1)
+    assert server.points == {}
+    writer.prepare(1)
+    assert len(server.points) == 3
+    writer.close()
+
+    away = InfluxSink("m", tags=["key"], fields=["n"], time="window_end", url="http://127.0.0.1:9")
+    writer = away.open(CONTEXT)
+    writer.write(rows(1))
+    reason = (
+        "measurement 'm' was not written to http://127.0.0.1:9: it does not answer: Connection "
+        "refused; check that the server runs and takes the token"
+    )
+    with pytest.raises(SinkError, match=f"^{re.escape(reason)}$"):
+        writer.prepare(1)
     writer.close()
 
 
