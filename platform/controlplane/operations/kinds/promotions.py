@@ -43,7 +43,7 @@ from controlplane.replay import lifecycle as replays
 from controlplane.replay.readiness import promotion, rollback
 from controlplane.snapshots.models import Savepoint
 
-BEFORE_ANYTHING = ("upload", "ready", "trigger")
+BEFORE_ANYTHING = ("upload", "ready")
 """A failure there has stopped nothing."""
 
 
@@ -83,7 +83,9 @@ def record_promoted(context: Context) -> None:
 
 
 def look(context: Context) -> Outcome:
-    """See whether the old version still runs, once it is certain that it will not stop later."""
+    """See whether the old version still runs, once it is certain that it will not stop later; one
+    that has ended by itself is started again as any other job.
+    """
     run = old_run_of(context.operation)
     job = context.engine.job(run.engine_job_id)
     if not job.has_ended:
@@ -92,7 +94,10 @@ def look(context: Context) -> Outcome:
         return Wait(f"{starting.waiting_text(job)}; waits until it is clear whether it stops")
     if savepoint_of(context.operation).status == Savepoint.Status.COMPLETED:
         return Done({"old_lives": False})
-    outcome = snapshotting.await_savepoint(context)
+    try:
+        outcome = snapshotting.await_savepoint(context)
+    except StepFailed:  # it has ended, and not because it was asked to
+        return Done({"old_lives": True, "ended_alone": job.state, "why": job.failure})
     if isinstance(outcome, Wait):
         return outcome
     context.operation.result |= dict(outcome.found)
@@ -102,12 +107,19 @@ def look(context: Context) -> Outcome:
 
 def record_look(context: Context) -> None:
     """What was found of its savepoint belongs into the catalogue."""
-    operation = context.operation
+    operation, old = context.operation, old_run_of(context.operation)
+    if state := operation.result.get("ended_alone"):
+        runs.observe(old, state, context.now, failure=operation.result["why"])
+        operation.error += (
+            f"; no version of {context.job.name} runs: version {old.version.number} ended by "
+            f"itself ({state}), and goes on from its last checkpoint when it is started again"
+        )
+        operation.save(update_fields=["error"])
     if operation.result["old_lives"]:
         return
     if "summary" in operation.result:
         snapshotting.record_savepoint(context)
-    runs.observe(old_run_of(operation), RunState.FINISHED, context.now)
+    runs.observe(old, RunState.FINISHED, context.now)
 
 
 def stopped(operation: Operation) -> bool:
