@@ -1,12 +1,17 @@
 // The list of jobs: filter, rows by keyboard, sparklines and checkpoint strips that grow.
+import htmx from 'htmx.org';
 import { showChanges } from './changes.js';
 import { $, $$, query, readJson, setQuery } from './dom.js';
 import { subscribe } from './live.js';
 import { key } from './shell.js';
 import { checkpointStrip, Recent, spark } from './spark.js';
 
-// ---- filter: the server understands the same ?f= and ?view=, so a reload shows the same rows
+// ---- filter: the server understands the same ?f= and ?view=, so a reload shows the same rows. Where not all jobs
+// are on the page, what is typed narrows those that are, and after a moment the server answers for all.
+const TYPED_MS = 300;
 const field = $('#f');
+const isPartial = () => 'partial' in ($('#jobs')?.dataset ?? {});
+let asking;
 let view = query.get('view') ?? 'all';
 
 function matches(row, words) {
@@ -30,14 +35,23 @@ export function filter() {
     head.hidden = !inside; $('.c', head).textContent = inside;
   }
   const none = $('#none');
-  if (none) { none.hidden = shown > 0 || !$('#jobs tbody[data-name]'); $('[data-hidden]', none).textContent = String($$('#jobs tbody[data-name]').length); }
+  if (none && !isPartial()) { none.hidden = shown > 0 || !$('#jobs tbody[data-name]'); $('[data-hidden]', none).textContent = String($$('#jobs tbody[data-name]').length); }
   for (const b of $$('#views [data-v]')) b.setAttribute('aria-pressed', b.dataset.v === view);
   setQuery('f', field.value.trim()); setQuery('view', view === 'all' ? '' : view);
 }
+function typed() {
+  filter();
+  if (!isPartial()) return;
+  clearTimeout(asking);
+  setQuery('page', '');
+  asking = setTimeout(() => htmx.ajax('GET', location.pathname + location.search, { target: '#jobs', select: '#jobs', swap: 'outerMorph' }), TYPED_MS);
+}
 if (field) {
-  field.addEventListener('input', filter);
-  field.addEventListener('keydown', event => { if (event.key === 'Escape') { field.value = ''; field.blur(); filter(); } });
+  field.addEventListener('input', typed);
+  field.addEventListener('keydown', event => { if (event.key === 'Escape') { field.value = ''; field.blur(); typed(); } });
   $('#views').addEventListener('click', event => { const b = event.target.closest('[data-v]'); if (b) { event.preventDefault(); view = b.dataset.v; filter(); } });
+  // Where the server answers for a view, it is told what has been typed meanwhile.
+  $('#views').addEventListener('pointerdown', event => { const a = event.target.closest('a'); if (a) { const to = new URL(a.href); to.searchParams.set('f', field.value.trim()); a.href = to; } });
   document.addEventListener('click', event => { if (event.target.closest('[data-clear]')) { event.preventDefault(); field.value = ''; view = 'all'; filter(); } });
   document.addEventListener('hw:swapped', () => { filter(); draw(); });
   filter();
