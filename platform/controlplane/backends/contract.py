@@ -146,7 +146,7 @@ class EngineBackend(SnapshotKeeper, Protocol):
     """One engine."""
 
     def upload(self, filename: str, content: Path) -> str:
-        """Give the engine an artifact and return its id there."""
+        """Give the engine an artifact and return its id there. EngineRefused: it cannot be read."""
 
     def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
         """Build the artifact's graph and start nothing. EngineRefused says what is wrong."""

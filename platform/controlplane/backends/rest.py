@@ -24,7 +24,7 @@ from controlplane.backends.contract import (
     Start,
     TriggerStatus,
 )
-from controlplane.backends.errors import UnknownJob, UnknownTrigger, Unsupported
+from controlplane.backends.errors import EngineRefused, UnknownJob, UnknownTrigger, Unsupported
 from controlplane.backends.manifests import contents_of
 from controlplane.backends.plans import plan_json
 from controlplane.backends.rest_snapshots import RestSnapshots
@@ -60,8 +60,15 @@ class RestBackend(RestSnapshots):
 
     def upload(self, filename: str, content: Path) -> str:
         """Send the file."""
+        try:
+            file = content.read_bytes()
+        except OSError as error:
+            msg = (
+                f"job file {filename} is not readable: {error.strerror}; upload it as a new version"
+            )
+            raise EngineRefused(msg) from error
         with asking():
-            return self._builds.upload(filename, content.read_bytes())
+            return self._builds.upload(filename, file)
 
     def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
         """Ask for the plan."""

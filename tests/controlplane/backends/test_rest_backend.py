@@ -63,6 +63,14 @@ def started(engine, artifact):
     return JOB
 
 
+def test_a_job_file_that_is_gone_is_refused_by_name(engine, tmp_path):
+    with pytest.raises(EngineRefused) as refused:
+        engine.upload("flights.py", tmp_path / "gone")
+    assert refused.value.message == (
+        "job file flights.py is not readable: No such file or directory; upload it as a new version"
+    )
+
+
 def test_a_start_carries_everything_that_was_asked(engine, started, service):
     (request,) = service.requests
 
