@@ -90,7 +90,7 @@ def test_a_double_click_is_one_request_with_one_key_and_the_button_is_busy_meanw
     again = parse_qs(asked[-1].request.post_data)["idempotency_key"]
     assert again == [key]  # what was refused was not done: it is the same wish
     asked[-1].fulfill(status=202, headers={"HX-Trigger": '{"said": "It is asked for."}'})
-    expect(page.locator(".toast")).to_contain_text("It is asked for.")
+    expect(page.locator(".toast", has_text="It is asked for.")).to_be_visible()
     assert page.locator("dialog#take input[name=idempotency_key]").input_value() != key
     assert len(asked) == 2
 

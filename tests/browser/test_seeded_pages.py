@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from axe import violations
-from seeded_jobs import ORDERS
+from seeded_jobs import ORDERS, START_MS
 from seeded_process import SeededServer
 
 pytestmark = pytest.mark.browser
@@ -26,7 +26,13 @@ def live(page: Page, address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["/jobs/orders/", f"/jobs/orders/op/{JOIN.id}/", "/jobs/orders/checkpoints/"]
+    "address",
+    [
+        "/jobs/orders/",
+        f"/jobs/orders/op/{JOIN.id}/",
+        "/jobs/orders/checkpoints/",
+        *(f"/replays/new/?job=orders&step={step}" for step in ("code", "sinks", "restore")),
+    ],
 )
 def test_axe_finds_nothing_on_a_page_with_much_on_it(address: str, page: Page):
     live(page, address)
@@ -110,6 +116,7 @@ def test_the_palette_finds_an_operator_and_goes_there(page: Page):
 
 
 def test_g_and_a_letter_go_where_the_navigation_says_and_can_be_switched_off(page: Page):
+    page.clock.set_fixed_time(START_MS / 1000)  # the second key comes in time on any machine
     live(page, "/jobs/orders/")
     page.keyboard.press("?")
     help_list = page.get_by_role("dialog")
