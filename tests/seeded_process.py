@@ -11,8 +11,6 @@ from typing import IO
 
 from playwright.sync_api import Browser, BrowserContext
 
-from controlplane.supervisor.ports import choose
-
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
@@ -82,11 +80,9 @@ class SeededServer:
 
 def start(home: Path) -> SeededServer:
     """Start one on free ports, and wait until it is ready."""
-    used: set[int] = set()
-    ports = [str(choose(24_200, "--port", search=True, used=used)) for _ in range(2)]
     (home / "static").mkdir()
     process = subprocess.Popen(
-        [sys.executable, "tests/seeded_server.py", "--port", ports[0], "--engine-port", ports[1]],
+        [sys.executable, "tests/seeded_server.py"],
         cwd=CHECKOUT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """The dashboard over seeded jobs, in one process: pages, socket, collector and a fake engine.
 
-    python tests/seeded_server.py --port 24100 --engine-port 24101
+    python tests/seeded_server.py --port 24100          without a port: on any that is free
     READY http://127.0.0.1:24100 <session of mara, who may do everything> <session of noor>
     > tick            one second passes, the collector looks once, pages hear of it
     > work            a worker brings every operation on, once
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import socket
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -150,14 +151,18 @@ def _at(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
-async def serve(port: int, engine_port: int) -> None:
+async def serve(port: int) -> None:
     """Serve until the input ends."""
     LiveConsumer.recheck_s = 1.0
     engine = SeededEngine()
-    url = f"http://127.0.0.1:{port}"
-    cluster, keys = await sync_to_async(seed)(engine, f"http://127.0.0.1:{engine_port}")
-    servers = [_server(create_app(engine), engine_port), _server(application, port)]
-    running = [asyncio.create_task(server.serve()) for server in servers]
+    web, rest = (socket.create_server(("127.0.0.1", number)) for number in (port, 0))
+    url, engine_url = (f"http://127.0.0.1:{one.getsockname()[1]}" for one in (web, rest))
+    cluster, keys = await sync_to_async(seed)(engine, engine_url)
+    servers = [_server(create_app(engine)), _server(application)]
+    running = [
+        asyncio.create_task(server.serve([listener]))
+        for server, listener in zip(servers, (rest, web), strict=True)
+    ]
     # No socket between them: a look at three hundred operators is as many requests.
     watcher = Watcher(cluster, Board(), httpx.ASGITransport(create_app(engine)))
     while not all(server.started for server in servers):
@@ -198,9 +203,9 @@ def _hostile_rows(cluster: Cluster) -> None:
     Savepoint.objects.filter(job__name="hostile").update(label=MARKUP)
 
 
-def _server(app, port: int) -> uvicorn.Server:
+def _server(app) -> uvicorn.Server:
     options = {"log_level": "warning", "lifespan": "off", "timeout_graceful_shutdown": 1}
-    return uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, **options))
+    return uvicorn.Server(uvicorn.Config(app, **options))
 
 
 async def _lines():
@@ -211,7 +216,6 @@ async def _lines():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--engine-port", type=int, required=True)
+    parser.add_argument("--port", type=int, default=0)
     asked = parser.parse_args()
-    asyncio.run(serve(asked.port, asked.engine_port))
+    asyncio.run(serve(asked.port))

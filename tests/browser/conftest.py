@@ -46,7 +46,7 @@ ENVIRONMENT = {  # a shell's: without what the tests' own settings need
     for name, value in os.environ.items()
     if not name.startswith(("HEADWATER_", "DJANGO_", "PYTEST_"))
 } | {"HEADWATER_DEMO_SPEED": "14400"}  # the year lasts longer than the slowest machine's tests
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 expect.set_options(timeout=PATIENCE_MS // 2)
 
 
@@ -170,6 +170,7 @@ def listen_for_refusals(browser: Browser) -> list[str]:
 def session(platform: Platform, chromium: Browser):
     """What the browser keeps after it opened the one-time link."""
     context = chromium.new_context()
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     page.goto(platform.login_url)
     page.wait_for_url("**/jobs/")
