@@ -46,6 +46,17 @@ class PlanForm(Choices):
     at = forms.DateTimeField(required=False, error_messages={"invalid": TIME})
 
 
+class TuneForm(forms.Form):
+    """When a replay has caught up, and how long it can be rolled back."""
+
+    level_within_s = forms.FloatField(
+        required=False,
+        error_messages={"invalid": "give seconds behind the live job; empty: as its pace says"},
+    )
+    level_for_s = forms.FloatField(error_messages={"invalid": "give seconds, such as 300"})
+    back_days = forms.FloatField(error_messages={"invalid": "give days, such as 7"})
+
+
 class ReplayForm(Choices, Wish):
     """Start a replay."""
 

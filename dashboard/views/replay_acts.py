@@ -10,9 +10,10 @@ from django.views.decorators.http import require_POST
 from controlplane.access.lookup import difference_for, replay_for
 from controlplane.replay import actions
 from controlplane.replay.models import Replay
+from controlplane.replay.tuning import Tuning, tune_replay
 from dashboard.answers import checked, said, started
 from dashboard.forms import AbandonForm, AcceptForm, LimitForm, PauseForm
-from dashboard.replay_forms import PromoteForm
+from dashboard.replay_forms import PromoteForm, TuneForm
 from dashboard.views.requests import UserRequest
 
 
@@ -35,6 +36,15 @@ def pause(request: UserRequest, replay_id: int) -> HttpResponse:
     paused = checked(PauseForm(request.POST))["paused"]
     actions.pause_replay(replay, request.user, paused=paused)
     return said(request, f"{replay} {'is paused' if paused else 'goes on'}", _page(replay))
+
+
+@login_required
+@require_POST
+def tune(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Change when it has caught up, and how long it can be rolled back."""
+    replay = replay_for(request.user, replay_id)
+    tune_replay(replay, request.user, Tuning(**checked(TuneForm(request.POST))))
+    return said(request, f"{replay}: saved", _page(replay))
 
 
 @login_required

@@ -56,7 +56,7 @@ def one(request: UserRequest, replay_id: int) -> HttpResponse:
         "replays/one.html",
         {
             "section": "replays",
-            "page": replay_page(replay),
+            "page": replay_page(replay, comparison),
             "comparison": comparison,
             "cut": proposed(replay),
             "promotion": promotion(replay, comparison),

@@ -11,6 +11,7 @@ ONE = {
     "pause": "let it read nothing for now",
     "resume": "let it go on",
     "throttle": "let it read at most so many rows a second",
+    "tune": "change when it has caught up, and how long it can be rolled back",
     "compare": "what differs between old and new output",
     "accept": "say that the new version intends some differences",
     "check": "whether it can be promoted, or rolled back, and what hinders that",
@@ -50,6 +51,10 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
     promote = acts.choices["promote"]
     promote.add_argument("--at", metavar="TIME", help="cut there: 2013-12-01T00:00:00Z, or soon")
+    tune = acts.choices["tune"]
+    tune.add_argument("--within", type=within, metavar="SECONDS", help="behind live, or pace")
+    tune.add_argument("--for", type=seconds, dest="level_for", metavar="SECONDS", help="level")
+    tune.add_argument("--back-days", type=seconds, metavar="DAYS", help="to roll back in")
     for name in WAITING:
         acts.choices[name].add_argument(
             "--no-wait", action="store_true", help="say which operation it is, and go"
@@ -88,6 +93,23 @@ def beginning(text: str) -> tuple[str, str]:
         msg = f"must be source=earliest or source=TIME: got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return uid, where
+
+
+def seconds(text: str) -> float:
+    """A number from 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < float("inf"):
+        msg = f"must be a number from 0: got {text!r}"
+        raise argparse.ArgumentTypeError(msg)
+    return number
+
+
+def within(text: str) -> float | str:
+    """Seconds, or pace."""
+    return text if text == "pace" else seconds(text)
 
 
 def rate(text: str) -> str:

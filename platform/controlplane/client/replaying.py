@@ -1,7 +1,7 @@
 """headwater --control URL replay …: a replay planned, started, watched, compared and promoted.
 
-plan | start JOB SAVEPOINT VERSION      clone | watch | pause | resume | throttle | compare REPLAY
-accept REPLAY DIFFERENCE                check | promote | rollback | abandon REPLAY
+plan | start JOB SAVEPOINT VERSION      clone | watch | pause | resume | throttle | tune REPLAY
+compare REPLAY, accept REPLAY DIFFERENCE    check | promote | rollback | abandon REPLAY
 """
 
 from __future__ import annotations
@@ -117,6 +117,26 @@ def throttle(control: Control, options: Options) -> None:
     _said(options, control.post(f"replays/{options.replay}/limit", {"rows_per_second": rate}))
 
 
+def tune(control: Control, options: Options) -> None:
+    """Change when it has caught up, and how long it can be rolled back."""
+    given = {
+        "level_within_s": options.within,
+        "level_for_s": options.level_for,
+        "back_days": options.back_days,
+    }
+    asked = {name: value for name, value in given.items() if value is not None}
+    found = control.post(f"replays/{options.replay}/tuning", asked)
+    if options.json:
+        print_json(found)
+        return
+    within = found["level_within_s"]
+    near = "as the live job's pace says" if within is None else f"within {within:g} s of it"
+    print(
+        f"{found['name']} has caught up when it is level ({near}) for {found['level_for_s']:g} s; "
+        f"promoted, it can be rolled back for {found['back_days']:g} days"
+    )
+
+
 def _said(options: Options, found: Row) -> None:
     if options.json:
         print_json(found)
@@ -201,6 +221,7 @@ ACTS: dict[str, Callable[[Control, Options], None]] = {
         pause,
         resume,
         throttle,
+        tune,
         compare,
         accept,
         check,

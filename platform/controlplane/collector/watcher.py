@@ -170,7 +170,7 @@ class Watcher:
         for replay in (watched.replay for watched in self._watched.values()):
             if replay is not None and replay.status in SAMPLED:
                 away = Seen(away=record["note"])
-                await _db(sampling.record_standstill, replay, away)
+                await _db(sampling.record_standstill, replay, timezone.now(), away)
         fleet = {str(job_id): row for job_id in jobs} | {"sum": self._board.sum()}
         await apublish_all(
             [(topics.FLEET, fleet), *((topics.job(job_id), record) for job_id in jobs)]
@@ -194,7 +194,7 @@ class Watcher:
                     found,
                 )
             elif not run.is_terminal:
-                await _db(sampling.record_standstill, replay, found)
+                await _db(sampling.record_standstill, replay, timezone.now(), found)
 
     async def _keep_series(
         self,

@@ -32,6 +32,7 @@ def caught_up(replay: Replay, now: datetime) -> bool:
         eta_low=None,
         eta_high=None,
         note="",
+        stalled_since=None,
     )
 
 
@@ -79,7 +80,7 @@ def not_promoted(replay: Replay, sentence: str, now: datetime) -> bool:
     replay.refresh_from_db()
     if replay.run is not None and not replay.run.is_terminal:
         back = Replay.Status.CAUGHT_UP
-        return _move(replay, (Replay.Status.CUTTING_OVER,), back, note=sentence[:500])
+        return _move(replay, (Replay.Status.CUTTING_OVER,), back, failure=sentence)
     moved = (Replay.Status.CUTTING_OVER,), Replay.Status.FAILED
     return _move(replay, *moved, failure=sentence, ended_at=now)
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.conf import settings
 from django.db import models
+
+LEVEL_FOR_S = 5.0
+"""Longer than a burst of a source lasts, short enough for a first replay."""
+BACK_DAYS = 7.0
+"""A week: whoever looks at the new results every week has seen them."""
 
 
 class Replay(models.Model):
@@ -51,7 +58,20 @@ class Replay(models.Model):
     """Between these it meets the live job; both null: not known, or it is not catching up."""
     note = models.CharField(max_length=500, blank=True)
     """What holds it up, in one sentence: "not catching up: …"."""
+    stalled_since = models.DateTimeField(null=True, blank=True)
+    """Since when it does not catch up; null while it does."""
+    level_within_s = models.FloatField(null=True, blank=True)
+    """Event seconds behind the live job at which it counts as level; null: what the live job covers
+    in five seconds of its own pace."""
+    level_for_s = models.FloatField(default=LEVEL_FOR_S)
+    """Wall seconds without a break after which it has caught up."""
+    level_since = models.DateTimeField(null=True, blank=True)
+    """Since when it is level without a break; null: it is not."""
     caught_up_at = models.DateTimeField(null=True, blank=True)
+    fell_behind_at = models.DateTimeField(null=True, blank=True)
+    """When it fell behind last, after it had caught up."""
+    fell_behind = models.CharField(max_length=500, blank=True)
+    """By how much then, and why, in one sentence."""
     failure = models.TextField(blank=True)
     until = models.DateTimeField(null=True, blank=True)
     """Event time at which it ends by itself; null: it goes on beside the live job."""
@@ -84,6 +104,10 @@ class Replay(models.Model):
     promoted_at = models.DateTimeField(null=True, blank=True)
     stood_still_ms = models.BigIntegerField(null=True, blank=True)
     """How long no version ran when it was promoted."""
+    back_days = models.FloatField(default=BACK_DAYS)
+    """Days after its promotion in which it can be rolled back."""
+    old_rows_gone_at = models.DateTimeField(null=True, blank=True)
+    """When the rows that gave way were deleted, after those days."""
     history = models.JSONField(default=list, blank=True)
     """Points of the chart, oldest first: [wall ms, replay's event ms, live event ms]."""
     samples = models.JSONField(default=list, blank=True)
@@ -111,6 +135,12 @@ class Replay(models.Model):
     def is_stalled(self) -> bool:
         """Whether it does not catch up; `note` says why."""
         return bool(self.note) and self.status in (self.Status.STARTING, self.Status.REPLAYING)
+
+    @property
+    def back_until(self) -> datetime | None:
+        """Until when it can be rolled back; None: it was not promoted."""
+        promoted = self.promoted_at
+        return None if promoted is None else promoted + timedelta(days=self.back_days)
 
     @property
     def is_terminal(self) -> bool:

@@ -11,10 +11,12 @@ Speed      of a line: its rise over the window of the latest samples, in event s
            second. The replay's is what people call "× real time".
 Meeting    gap / (speed - live speed). The range comes from the speeds of the two halves of the
            window: a steady replay has a narrow one, a wavering one a wide one.
-Caught up  in three samples in a row, either no source has rows left to read, or the gap is at most
-           what the live job itself covers in five wall seconds. So the rule fits any pace: a job
-           that plays a day in a second and one that follows the clock. Event-time positions move
-           in steps (one watermark per batch), so the widest step of the live job counts too.
+Level      in three samples in a row, either no source has rows left to read, or the gap is at most
+           what somebody has said, or else what the live job itself covers in five wall seconds. So
+           the rule fits any pace: a job that plays a day in a second and one that follows the
+           clock. Event-time positions move in steps (one watermark per batch), so the widest step
+           of the live job counts too. Behind: in none of three samples in a row.
+Caught up  level for as long as somebody has said; that is for whoever keeps since when.
 Restart    what was before the last restart of its run says nothing: its event time went back.
 
 Pure: times come in as numbers, nothing is read or written.
@@ -30,8 +32,8 @@ from typing import Any
 WINDOW_MS = 15_000
 """Long enough to smooth checkpoints every second, short enough to show a stall."""
 SAMPLES_KEPT = 60
-CAUGHT_UP_SAMPLES = 3
-CAUGHT_UP_LIVE_S = 5.0
+LEVEL_SAMPLES = 3
+LEVEL_LIVE_S = 5.0
 FAR_S = 10 * 365 * 86_400.0
 """A meeting later than that is none: lines so nearly parallel meet by chance."""
 CHART_POINTS = 240
@@ -62,36 +64,36 @@ class Progress:
     gap_ms: int | None
     eta_low_s: float | None
     eta_high_s: float | None
-    caught_up: bool
+    level: bool
+    behind: bool
     note: str
     """Why there is no ETA, in one sentence; empty when there is one or none is needed."""
 
 
-UNKNOWN = Progress(None, None, None, None, None, caught_up=False, note="")
+UNKNOWN = Progress(None, None, None, None, None, level=False, behind=False, note="")
 
 
-def assess(samples: Sequence[Sample]) -> Progress:
-    """How the replay is doing, from samples in the order of the wall clock."""
+def assess(samples: Sequence[Sample], within_ms: float | None = None) -> Progress:
+    """How the replay is doing, from samples in the order of the wall clock.
+
+    `within_ms`: the gap up to which it is level; None: as the live job's pace says.
+    """
     recent = _window(samples)
     if not recent:
         return UNKNOWN
     speed = _slope([(s.wall_ms, s.replay_ms) for s in recent])
     live_speed = _slope([(s.wall_ms, s.live_ms) for s in recent])
     gap_ms = _gap(recent[-1])
-    if has_caught_up(samples):
-        return Progress(speed, live_speed, gap_ms, None, None, caught_up=True, note="")
+    allowed_ms = _allowed_gap(recent) if within_ms is None else within_ms
+    latest = since_restart(samples)[-LEVEL_SAMPLES:]
+    known = len(latest) == LEVEL_SAMPLES
+    flat = [_is_level(sample, allowed_ms) for sample in latest]
+    if known and all(flat):
+        return Progress(speed, live_speed, gap_ms, None, None, level=True, behind=False, note="")
     low, high = _meeting(recent, gap_ms)
     note = _note(speed, live_speed, gap_ms, low)
-    return Progress(speed, live_speed, gap_ms, low, high, caught_up=False, note=note)
-
-
-def has_caught_up(samples: Sequence[Sample]) -> bool:
-    """Whether the latest samples say so, each of them."""
-    latest = since_restart(samples)[-CAUGHT_UP_SAMPLES:]
-    if len(latest) < CAUGHT_UP_SAMPLES:
-        return False
-    allowed_ms = _allowed_gap(_window(samples))
-    return all(_is_level(sample, allowed_ms) for sample in latest)
+    behind = known and not any(flat)
+    return Progress(speed, live_speed, gap_ms, low, high, level=False, behind=behind, note=note)
 
 
 def percent(start_ms: int | None, sample: Sample, before: Sample | None = None) -> float | None:
@@ -158,7 +160,7 @@ def _allowed_gap(recent: Sequence[Sample]) -> float:
     live_speed = _slope([(s.wall_ms, s.live_ms) for s in recent]) or 0.0
     known = [s.live_ms for s in recent if s.live_ms is not None]
     steps = [after - before for before, after in pairwise(known)]
-    return max(live_speed * CAUGHT_UP_LIVE_S * 1000.0, *steps, 0.0) if steps else 0.0
+    return max(live_speed * LEVEL_LIVE_S * 1000.0, *steps, 0.0) if steps else 0.0
 
 
 def _meeting(recent: Sequence[Sample], gap_ms: int | None) -> tuple[float | None, float | None]:

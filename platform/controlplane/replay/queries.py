@@ -15,6 +15,8 @@ from controlplane.jobs.models import Job, JobVersion
 from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
+from controlplane.replay.catching_up import rule_text
+from controlplane.replay.compared import Comparison
 from controlplane.replay.models import Replay
 from controlplane.replay.sampling import percent_of
 from controlplane.snapshots.catalogue import SHOWN, WIDE, CatalogueRow
@@ -50,6 +52,7 @@ class ReplayPage:
     figures: Mapping[str, Any]
     points: list[Any]
     """Of the chart; `sampling.py` says what is in one."""
+    comparison: Comparison
 
     @property
     def topic(self) -> str:
@@ -63,7 +66,7 @@ class ReplayPage:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """Restore, replay, caught up, cut over: which are done and which is under way."""
+        """Restore, replay, catch up, review, cut over: which are done and which is under way."""
         replay, failed = self.replay, self.status == Replay.Status.FAILED
         restored = self.status in RESTORED or bool(self.points)
         caught = replay.caught_up_at is not None
@@ -73,9 +76,29 @@ class ReplayPage:
         return (
             Phase("Restore", "done" if restored else now, f"savepoint {replay.savepoint_id}"),
             Phase("Replay", "done" if over else now if restored else "todo", _pace(replay)),
-            Phase("Caught up", "done" if caught else "todo", "beside the live job"),
+            Phase("Catch up", "done" if caught else "todo", _level(replay)),
+            _review(self.comparison, reached=caught),
             _cut_over(replay),
         )
+
+
+def _level(replay: Replay) -> str:
+    """When it counts as caught up, or since when it is level."""
+    if replay.until is not None:
+        return "never: it ends by itself"
+    if replay.caught_up_at is None:
+        return rule_text(replay)
+    return f"level since {replay.level_since:%d %b %H:%M} UTC" if replay.level_since else "behind"
+
+
+def _review(comparison: Comparison, *, reached: bool) -> Phase:
+    """Which differences are accepted."""
+    kinds, waiting = comparison.kinds, comparison.open_differences
+    if not comparison.has_begun:
+        return Phase("Review", "todo", "nothing compared yet")
+    done = f"{kinds - waiting} of {kinds} kinds accepted" if kinds else "no differences"
+    state = "todo" if not reached else "now" if waiting else "done"
+    return Phase("Review", state, done)
 
 
 def _pace(replay: Replay) -> str:
@@ -109,10 +132,15 @@ def _cut_over(replay: Replay) -> Phase:
             return Phase("Cut over", "todo", "when you say so")
 
 
-def replay_page(replay: Replay) -> ReplayPage:
+def replay_page(replay: Replay, comparison: Comparison) -> ReplayPage:
     """One replay that the user may see."""
+    return ReplayPage(replay, _figures(replay), list(replay.history), comparison)
+
+
+def _figures(replay: Replay) -> dict[str, Any]:
+    """What the database knows, and what was told last of one that goes on."""
     live = {} if replay.is_terminal else latest(topics.replay(replay.pk))
-    return ReplayPage(replay, {**_stored(replay), **live}, list(replay.history))
+    return {**_stored(replay), **live}
 
 
 def _stored(replay: Replay) -> dict[str, Any]:
@@ -156,9 +184,7 @@ def replay_lines(user: User, job: Job | None = None, limit: int = 100) -> tuple[
     found = Replay.objects.filter(job__in=[job.pk] if job else visible_jobs(user))
     rows = found.select_related("job", "version", "savepoint", "created_by").order_by("-number")
     mine = operable_jobs(user)
-    return tuple(
-        ReplayLine(one, replay_page(one).figures, one.job_id in mine) for one in rows[:limit]
-    )
+    return tuple(ReplayLine(one, _figures(one), one.job_id in mine) for one in rows[:limit])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils import timezone
+
 from controlplane.access.errors import Refused
 from controlplane.jobs.health import live_run
+from controlplane.replay.catching_up import length, rule_text
 from controlplane.replay.compared import Comparison, comparison_of
 from controlplane.replay.models import OPEN as GOES_ON
 from controlplane.replay.models import Replay
@@ -89,7 +92,7 @@ def promotion(replay: Replay, comparison: Comparison | None = None) -> Answer:
         _beside_a_live_run(replay),
         _reviewed(found),
         _exchangeable(found),
-        Condition("Roll back", MET, "the old version stops with a savepoint first"),
+        _goes_back(replay),
     )
     return Answer(str(replay), "promoted", conditions)
 
@@ -100,7 +103,11 @@ def rollback(replay: Replay) -> Answer:
     status = f"it is {replay.get_status_display().lower()}"
     conditions = (
         Condition("Promoted", MET if is_promoted else OPEN, status),
-        *((_still_its_run(replay), _old_savepoint(replay)) if is_promoted else ()),
+        *(
+            (_in_time(replay), _still_its_run(replay), _old_savepoint(replay))
+            if is_promoted
+            else ()
+        ),
     )
     return Answer(str(replay), "rolled back", conditions)
 
@@ -122,11 +129,16 @@ def _restored(replay: Replay) -> Condition:
 
 
 def _caught_up(replay: Replay) -> Condition:
-    if replay.status == Replay.Status.CAUGHT_UP:
-        return Condition("Caught up", MET, "beside the live job")
-    text = f"it is {replay.get_status_display().lower()}"
-    todo = "wait until it has caught up" if replay.status in GOES_ON else ""
-    return Condition("Caught up", OPEN, text, todo)
+    title = "Caught up"
+    if replay.status != Replay.Status.CAUGHT_UP:
+        text = f"it is {replay.get_status_display().lower()}"
+        todo = f"wait until it has caught up: {rule_text(replay)}"
+        return Condition(title, OPEN, text, todo if replay.status in GOES_ON else "")
+    if replay.level_since is None and replay.fell_behind_at is not None:
+        text = f"but behind again since {replay.fell_behind_at:%d %b %H:%M} UTC"
+        return Condition(title, WARN, f"{text}: {replay.fell_behind}")
+    since = f"; level since {replay.level_since:%d %b %H:%M} UTC" if replay.level_since else ""
+    return Condition(title, MET, f"beside the live job{since}")
 
 
 def _beside_a_live_run(replay: Replay) -> Condition:
@@ -160,6 +172,13 @@ def _exchangeable(comparison: Comparison) -> Condition:
     return Condition(title, WARN, f"not {names}: the old rows stay there")
 
 
+def _goes_back(replay: Replay) -> Condition:
+    text = "the old version stops with a savepoint first"
+    if replay.back_days:
+        return Condition("Roll back", MET, f"{text}, kept for {length(86_400 * replay.back_days)}")
+    return Condition("Roll back", WARN, "it cannot be rolled back: its time for that is 0 days")
+
+
 def _still_its_run(replay: Replay) -> Condition:
     job, run = replay.job, live_run(replay.job)
     if run is None:
@@ -180,3 +199,13 @@ def _old_savepoint(replay: Replay) -> Condition:
         text = f"savepoint {savepoint.pk} cannot be used: {reason}"
         return Condition(title, OPEN, text, code="savepoint")
     return Condition(title, MET, f"savepoint {savepoint.pk} can be read")
+
+
+def _in_time(replay: Replay) -> Condition:
+    title, until, now = "In time", replay.back_until, timezone.now()
+    if until is None or now < until:
+        text = f"{length((until - now).total_seconds())} are left" if until else "not promoted"
+        return Condition(title, MET, f"{text}, until {until:%d %b %Y %H:%M} UTC" if until else text)
+    text = f"its {length(86_400 * replay.back_days)} for that ended on {until:%d %b %Y %H:%M} UTC"
+    todo = "start the old version from a savepoint instead"
+    return Condition(title, OPEN, text, todo, "late")

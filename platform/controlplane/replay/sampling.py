@@ -16,6 +16,7 @@ from django.db import transaction
 
 from controlplane.moments import epoch_ms
 from controlplane.replay import lifecycle, progress
+from controlplane.replay.catching_up import FIELDS, follow
 from controlplane.replay.models import Replay
 from controlplane.replay.progress import Progress, Sample
 from controlplane.replay.stalls import Cause, Pace, Seen, stall
@@ -36,19 +37,22 @@ def record_sample(
     if fresh.until is not None and live_event_time is not None:
         live_event_time = min(live_event_time, fresh.until)  # that is how far it will go
     samples = _with(fresh, wall, event_time, live_event_time, seen)
-    found = progress.assess(samples)
-    _keep(fresh, samples, found, wall, _why(fresh, samples, found, seen))
+    within_s = fresh.level_within_s
+    found = progress.assess(samples, None if within_s is None else 1000.0 * within_s)
+    why = stall(seen, _pace(fresh), samples[-1].restarts - samples[0].restarts).text
+    _keep(fresh, samples, found, wall, _note(fresh, found, why))
+    has_caught_up = follow(fresh, samples, found, wall, why)
     fresh.event_time_now = event_time or fresh.event_time_now
     fresh.live_event_time = live_event_time or fresh.live_event_time
-    fresh.save(update_fields=["event_time_now", "live_event_time"])
-    if found.caught_up and fresh.until is None:
+    fresh.save(update_fields=["event_time_now", "live_event_time", *FIELDS])
+    if has_caught_up and fresh.until is None:
         lifecycle.caught_up(fresh, wall)
     _tell(fresh, samples[-1], found, seen.rate)
     return found
 
 
 @transaction.atomic
-def record_standstill(replay: Replay, seen: Seen) -> None:
+def record_standstill(replay: Replay, wall: datetime, seen: Seen) -> None:
     """Keep why its run does not run; what its event time was is not told anew."""
     fresh = Replay.objects.select_for_update().select_related("job").get(pk=replay.pk)
     found = stall(seen, _pace(fresh))
@@ -56,8 +60,10 @@ def record_standstill(replay: Replay, seen: Seen) -> None:
     note = f"not catching up: {found.text}"[:500]
     if starts or note == fresh.note:
         return
-    fresh.note, fresh.speed, fresh.eta_low, fresh.eta_high = note, None, None, None
-    fresh.save(update_fields=["note", "speed", "eta_low", "eta_high"])
+    _set_note(fresh, note, wall)
+    fresh.speed, fresh.eta_low, fresh.eta_high, fresh.level_since = None, None, None, None
+    fields = ("note", "stalled_since", "speed", "eta_low", "eta_high", "level_since")
+    fresh.save(update_fields=fields)
     unknown = dict.fromkeys(("speed", "rate", "eta_low_s", "eta_high_s"))
     lifecycle.tell(fresh, **unknown)
 
@@ -102,20 +108,25 @@ def _keep(
     if last.replay_ms is not None and last.live_ms is not None and _is_drawn(replay, wall):
         point = [last.wall_ms, last.replay_ms, last.live_ms, last.restarts, _limit(replay)]
         replay.history = progress.thin([*replay.history, point])
-    replay.speed, replay.note = found.speed, note
+    replay.speed = found.speed
+    _set_note(replay, note, wall)
     replay.eta_low = _later(wall, found.eta_low_s)
     replay.eta_high = _later(wall, found.eta_high_s)
-    replay.save(update_fields=["samples", "history", "speed", "note", "eta_low", "eta_high"])
+    fields = ("samples", "history", "speed", "note", "stalled_since", "eta_low", "eta_high")
+    replay.save(update_fields=fields)
 
 
-def _why(replay: Replay, samples: list[Sample], found: Progress, seen: Seen) -> str:
+def _set_note(replay: Replay, note: str, wall: datetime) -> None:
+    """Why it does not catch up, and since when it does not."""
+    replay.note = note
+    replay.stalled_since = (replay.stalled_since or wall) if note else None
+
+
+def _note(replay: Replay, found: Progress, why: str) -> str:
     """Why it does not catch up; empty when it does, or has."""
-    lately = samples[-1].restarts - samples[0].restarts
     if replay.paused:
-        return stall(seen, _pace(replay)).text
-    if found.note:
-        return f"{found.note}; {stall(seen, _pace(replay), lately).text}"[:500]
-    return ""
+        return why
+    return f"{found.note}; {why}"[:500] if found.note else ""
 
 
 def _pace(replay: Replay) -> Pace:

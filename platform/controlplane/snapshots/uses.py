@@ -16,17 +16,13 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, ForeignObjectRel, OuterRef, Q
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from controlplane.jobs.models import TERMINAL, Job, Run
 from controlplane.operations.models import UNFINISHED, Operation
 from controlplane.replay.models import ENDED as ENDED_REPLAYS
-from controlplane.replay.models import Replay
+from controlplane.replay.models import HANDING_OVER, Replay
 from controlplane.snapshots.models import ENDED, Checkpoint, Savepoint
-
-GOES_BACK = frozenset(
-    {Replay.Status.CUTTING_OVER, Replay.Status.PROMOTED, Replay.Status.ROLLING_BACK}
-)
-"""Replays that need the savepoint with which the old version stopped."""
 
 KNOWN = frozenset({(Run, "restored_from"), (Replay, "savepoint"), (Replay, "old_savepoint")})
 """References whose need is worked out below."""
@@ -140,9 +136,17 @@ def _by_replays(kept: Sequence[Kept]) -> Iterator[Use]:
         need = f"replay {replay.name} is not over and started from it" if is_open else ""
         yield Use(replay.savepoint_id, replay.name, need)
         if replay.old_savepoint_id:
-            goes_back = replay.status in GOES_BACK
-            need = f"replay {replay.name} can be rolled back to it" if goes_back else ""
-            yield Use(replay.old_savepoint_id, replay.name, need)
+            yield Use(replay.old_savepoint_id, replay.name, _goes_back(replay))
+
+
+def _goes_back(replay: Replay) -> str:
+    """Why the old version's savepoint must stay; nothing does once its time is over."""
+    until = replay.back_until
+    if replay.status == Replay.Status.PROMOTED and until is not None:
+        text = f"replay {replay.name} can be rolled back to it until {until:%d %b %Y %H:%M} UTC"
+        return text if timezone.now() < until else ""
+    goes_back = replay.status in HANDING_OVER
+    return f"replay {replay.name} can be rolled back to it" if goes_back else ""
 
 
 def _by_operations(job_ids: Iterable[int]) -> Iterator[Use]:

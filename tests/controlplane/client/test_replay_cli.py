@@ -109,6 +109,15 @@ def test_throttled_paused_and_resumed(headwater, replay, engine):
         headwater("replay", "throttle", one, "fast")
 
 
+def test_tuned_by_what_is_named(headwater, replay):
+    one = ("replay", "tune", str(replay.pk))
+    code, out, err = headwater(*one, "--within", "60", "--for", "9")
+    assert (code, "(within 60 s of it) for 9 s; promoted" in out) == (0, True), err
+    assert "(as the live job's pace says) for 9 s" in headwater(*one, "--within", "pace")[1]
+    replay.refresh_from_db()
+    assert (replay.level_within_s, replay.level_for_s, replay.back_days) == (None, 9.0, 7.0)
+
+
 def test_abandoned(headwater, replay):
     assert headwater("replay", "abandon", str(replay.pk))[0] == 0
     replay.refresh_from_db()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.replay.progress import Sample, assess, has_caught_up, percent, thin
+from controlplane.replay.progress import Sample, assess, percent, thin
 
 DAY_MS = 86_400_000
 
@@ -24,6 +24,10 @@ def play(
         )
         for second in range(seconds)
     ]
+
+
+def is_level(samples: list[Sample]) -> bool:
+    return assess(samples).level
 
 
 def test_speed_is_event_time_per_wall_time():
@@ -68,48 +72,61 @@ def test_a_replay_that_stands_still_says_so():
     assert found.note == "not catching up: its event time stands still"
 
 
-def test_it_has_caught_up_when_the_gap_is_what_live_covers_in_five_seconds():
-    assert has_caught_up(play(5, 1.0, 1.0, gap_ms=5_000))
-    assert not has_caught_up(play(5, 1.0, 1.0, gap_ms=5_001))
+def test_it_is_level_when_the_gap_is_what_live_covers_in_five_seconds():
+    assert is_level(play(5, 1.0, 1.0, gap_ms=5_000))
+    assert not is_level(play(5, 1.0, 1.0, gap_ms=5_001))
 
 
 def test_the_rule_fits_a_job_that_plays_a_day_in_a_second():
-    assert has_caught_up(play(5, 86_400.0, 86_400.0, gap_ms=5 * DAY_MS))
-    assert not has_caught_up(play(5, 86_400.0, 86_400.0, gap_ms=6 * DAY_MS))
+    assert is_level(play(5, 86_400.0, 86_400.0, gap_ms=5 * DAY_MS))
+    assert not is_level(play(5, 86_400.0, 86_400.0, gap_ms=6 * DAY_MS))
 
 
-def test_it_has_caught_up_when_nothing_is_left_to_read():
-    assert has_caught_up(play(3, 1.0, 1.0, gap_ms=DAY_MS, pending=0))
-    assert not has_caught_up(play(3, 1.0, 1.0, gap_ms=DAY_MS, pending=1))
+def test_it_is_level_when_nothing_is_left_to_read():
+    assert is_level(play(3, 1.0, 1.0, gap_ms=DAY_MS, pending=0))
+    assert not is_level(play(3, 1.0, 1.0, gap_ms=DAY_MS, pending=1))
+
+
+def test_somebody_may_say_how_near_is_level():
+    samples = play(5, 1.0, 1.0, gap_ms=60_000)
+    assert assess(samples, within_ms=60_000).level
+    assert not assess(samples, within_ms=59_999).level
+
+
+def test_it_is_behind_when_no_sample_of_the_last_three_is_level():
+    far, near = Sample(4_000, 0, DAY_MS), Sample(4_000, 4_000, 4_000)
+    assert assess(play(3, 1.0, 1.0, gap_ms=DAY_MS)).behind
+    assert not assess([*play(2, 1.0, 1.0, gap_ms=DAY_MS), near]).behind
+    assert not assess([*play(4, 1.0, 1.0, gap_ms=0), far]).behind
 
 
 def test_two_samples_are_not_enough():
-    assert not has_caught_up(play(2, 1.0, 1.0, gap_ms=0, pending=0))
+    assert not is_level(play(2, 1.0, 1.0, gap_ms=0, pending=0))
 
 
 def test_one_bad_sample_among_the_last_three_is_enough_to_wait():
     samples = play(4, 1.0, 1.0, gap_ms=0)
     behind = Sample(4_000, 0, DAY_MS)
 
-    assert not has_caught_up([*samples[:3], behind, samples[3]])
+    assert not is_level([*samples[:3], behind, samples[3]])
 
 
-def test_a_replay_that_has_not_reported_has_not_caught_up():
+def test_a_replay_that_has_not_reported_is_not_level():
     silent = [Sample(second * 1000, None, None, 0) for second in range(5)]
 
-    assert not assess(silent).caught_up
+    assert not assess(silent).level
     assert assess(silent).eta_low_s is None
 
 
-def test_a_live_job_that_has_stopped_is_caught_up_with_at_its_position():
-    assert has_caught_up(play(5, 0.0, 0.0, gap_ms=0))
-    assert not has_caught_up(play(5, 0.0, 0.0, gap_ms=1))
+def test_a_live_job_that_has_stopped_is_level_with_at_its_position():
+    assert is_level(play(5, 0.0, 0.0, gap_ms=0))
+    assert not is_level(play(5, 0.0, 0.0, gap_ms=1))
 
 
 def test_nothing_is_known_of_no_samples():
     found = assess([])
 
-    assert (found.speed, found.gap_ms, found.caught_up) == (None, None, False)
+    assert (found.speed, found.gap_ms, found.level) == (None, None, False)
 
 
 def test_what_was_before_a_restart_says_nothing_of_the_speed_after_it():
@@ -120,7 +137,7 @@ def test_what_was_before_a_restart_says_nothing_of_the_speed_after_it():
     ]
     assert assess([*before, *after]).speed == pytest.approx(20.0)
     assert assess([*before, after[0]]).speed is None
-    assert not has_caught_up([*play(3, 1.0, 1.0, gap_ms=0), Sample(3_000, 0, 0, restarts=1)])
+    assert not is_level([*play(3, 1.0, 1.0, gap_ms=0), Sample(3_000, 0, 0, restarts=1)])
 
 
 def test_event_time_that_is_set_back_is_no_negative_speed():
@@ -150,7 +167,7 @@ def test_no_samples_give_a_negative_or_infinite_figure(found_samples):
         assert seconds is None or 0.0 <= seconds < float("inf")
     if found.eta_low_s is not None:
         assert found.eta_low_s <= found.eta_high_s
-    if found.caught_up:
+    if found.level:
         assert found.eta_low_s is None
 
 

@@ -100,7 +100,7 @@ def test_while_the_old_version_cannot_stop_nothing_changes(replay, flights, alic
     assert "the disk is full" in failed.error
     assert live(flights) == before
     assert replay.status == Replay.Status.CAUGHT_UP
-    assert "the disk is full" in replay.note
+    assert "the disk is full" in replay.failure
     assert replay.run.state == "RUNNING"
 
 

@@ -32,7 +32,11 @@ def page(client, alice, replay) -> str:
     [
         ({"discards": True}, "it writes nothing: a dry run; start another replay, with outputs"),
         ({"until": MARCH}, "it ends by itself; start another replay, without an end"),
-        ({"status": "replaying"}, "it is replaying; wait until it has caught up"),
+        (
+            {"status": "replaying"},
+            "it is replaying; wait until it has caught up: at most what the live job covers in 5 s "
+            "behind it, for 5 s",
+        ),
         ({"status": "abandoned"}, "it is abandoned"),
     ],
 )

@@ -160,16 +160,47 @@ def test_a_replay_that_is_ahead_is_not_behind(replay, clock, django_capture_on_c
     assert latest(topics.replay(replay.pk))["delay_ms"] == 0
 
 
-def test_it_is_caught_up_after_three_samples_without_pending_rows(replay, clock):
-    for _ in range(3):
-        record_sample(
-            replay, clock(), replay.event_time_start, replay.event_time_start, Seen(pending_rows=0)
-        )
+def level_for(replay, clock, seconds, behind_s=0, **seen):
+    """So many samples, one a second."""
+    live = replay.event_time_start + timedelta(days=1)
+    for _ in range(seconds):
+        record_sample(replay, clock(), live - timedelta(seconds=behind_s), live, Seen(**seen))
         clock.advance(1)
-
     replay.refresh_from_db()
+
+
+def test_it_has_caught_up_when_it_was_level_for_long_enough(replay, clock):
+    level_for(replay, clock, 3, pending_rows=0)
+    level_for(replay, clock, 1, behind_s=9, pending_rows=1)
+    assert replay.level_since is None
+    since = clock() + timedelta(seconds=2)
+    level_for(replay, clock, 7, pending_rows=0)
+    assert (replay.status, replay.level_since) == (Replay.Status.REPLAYING, since)
+    level_for(replay, clock, 1, pending_rows=0)
     assert replay.status == Replay.Status.CAUGHT_UP
-    assert replay.caught_up_at == clock() - timedelta(seconds=1)
+    assert replay.caught_up_at - since == timedelta(seconds=5)
+
+
+def test_time_that_nobody_saw_does_not_count_as_level(replay, clock):
+    level_for(replay, clock, 4, pending_rows=0)
+    clock.advance(60)
+    level_for(replay, clock, 3, pending_rows=0)
+    assert replay.status == Replay.Status.REPLAYING
+
+
+def test_what_breaks_it_is_kept_and_it_stays_caught_up(replay, clock):
+    Replay.objects.update(level_within_s=60.0, level_for_s=0.0)
+    level_for(replay, clock, 4, behind_s=60)
+    assert replay.status == Replay.Status.CAUGHT_UP
+    broken = clock() + timedelta(seconds=2)
+    level_for(replay, clock, 9, behind_s=7_200, busiest="daily", measured=True)
+    assert replay.status == Replay.Status.CAUGHT_UP
+    assert (replay.fell_behind_at, replay.level_since) == (broken, None)
+    assert replay.fell_behind == (
+        "2 h behind the live job; daily is busy most of the time and waits for nobody"
+    )
+    level_for(replay, clock, 3, behind_s=1)
+    assert (replay.fell_behind_at, replay.level_since) == (broken, clock() - timedelta(seconds=1))
 
 
 def test_a_slow_replay_says_that_it_does_not_catch_up(replay, clock):

@@ -10,6 +10,7 @@ from django.urls import reverse
 from controlplane.backends.sightings import FailureSighting, JobSighting, VertexSighting
 from controlplane.live import topics
 from controlplane.live.queries import latest
+from controlplane.replay.compared import comparison_of
 from controlplane.replay.models import Replay
 from controlplane.replay.queries import replay_page
 from controlplane.replay.sampling import percent_of, record_sample, record_standstill
@@ -119,7 +120,7 @@ def test_the_reason_is_on_the_page_in_the_list_and_in_the_api(
 def test_a_run_that_does_not_run_says_why_and_its_speed_is_not_known(replay):
     falls_behind(replay, SLOW)
     waits = Seen("RESTARTING", restarts=1, failure="disk full")
-    record_standstill(replay, waits)
+    record_standstill(replay, replay.created_at, waits)
     replay.refresh_from_db()
     assert replay.note == (
         "not catching up: its run restarts for the 1st time, failing with: disk full"
@@ -131,7 +132,7 @@ def test_a_run_that_does_not_run_says_why_and_its_speed_is_not_known(replay):
 def test_a_start_that_takes_its_time_is_no_stall(replay):
     Replay.objects.update(status=Replay.Status.STARTING)
     for seen, note in [(Seen("INITIALIZING"), ""), (Seen("CREATED", waiting_for="no slots"), "no")]:
-        record_standstill(replay, seen)
+        record_standstill(replay, replay.created_at, seen)
         replay.refresh_from_db()
         assert bool(note) is replay.is_stalled
 
@@ -162,7 +163,7 @@ def test_its_figures_outlive_what_travels_on_the_socket(replay):
     falls_behind(replay, SLOW)
     Replay.objects.update(note="")
     replay.refresh_from_db()
-    figures = replay_page(replay).figures
+    figures = replay_page(replay, comparison_of(replay)).figures
     assert figures["pct"] == 0.0
     assert figures["delay_ms"] == 11 * 86_400_000
     assert figures["event_ms"] is not None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from controlplane.access.errors import Refused
 from controlplane.jobs import actions as jobs
@@ -56,9 +59,12 @@ def test_a_replay_that_can_be_rolled_back_needs_where_the_old_version_stopped(ma
     replay = Replay.objects.create(
         number=1, job=running, savepoint=savepoint, version=version, old_savepoint=old
     )
+    Replay.objects.update(promoted_at=timezone.now())
     for status, needed in (("promoted", True), ("rolled_back", False)):
         Replay.objects.filter(pk=replay.pk).update(status=status)
-        assert ("replay r-1 can be rolled back to it" in why(old)) is needed
+        assert any("replay r-1 can be rolled back to it until" in one for one in why(old)) is needed
+    Replay.objects.update(status="promoted", promoted_at=timezone.now() - timedelta(days=8))
+    assert not why(old)
 
 
 def test_whatever_else_refers_to_a_savepoint_needs_it(make, running, monkeypatch):

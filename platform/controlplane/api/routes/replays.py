@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ninja import Router, Status
@@ -31,6 +32,7 @@ from controlplane.api.schema.replays import (
     ReplayIn,
     ReplayOut,
     ReplayStarted,
+    TuningIn,
     output_json,
 )
 from controlplane.operations.models import Operation
@@ -39,6 +41,7 @@ from controlplane.replay.compared import comparison_of
 from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
 from controlplane.replay.readiness import Answer, promotion, rollback
+from controlplane.replay.tuning import tune_replay, tuning_of
 
 router = Router(tags=["replays"])
 
@@ -132,6 +135,18 @@ def limit(request: ApiRequest, replay_id: int, body: LimitIn) -> Replay:
     """Let it read at most so many rows a second; null: as fast as it can. Operator."""
     replay = replay_for(request.auth, replay_id)
     actions.limit_replay(replay, request.auth, body.rows_per_second)
+    return replay
+
+
+@router.post("replays/{replay_id}/tuning", response=ReplayOut, summary="Caught up, roll back")
+def tune(request: ApiRequest, replay_id: int, body: TuningIn) -> Replay:
+    """Change when it has caught up, and how long it can be rolled back. Operator."""
+    replay = replay_for(request.auth, replay_id)
+    given = body.dict(exclude_none=True)
+    if given.get("level_within_s") == "pace":
+        given["level_within_s"] = None
+    tune_replay(replay, request.auth, replace(tuning_of(replay), **given))
+    replay.refresh_from_db()
     return replay
 
 

@@ -41,7 +41,18 @@ class ReplayOut(Schema):
     note: str
     stalled: bool = Field(description="whether it does not catch up; note says why")
     failure: str
+    stalled_since: datetime | None
+    level_within_s: float | None = Field(
+        description="event seconds behind the live job at which it is level; null: by its pace"
+    )
+    level_for_s: float = Field(description="of being level, after which it has caught up")
+    level_since: datetime | None
     caught_up_at: datetime | None
+    fell_behind_at: datetime | None
+    fell_behind: str
+    back_days: float
+    back_until: datetime | None = Field(description="until then it can be rolled back")
+    stood_still_ms: int | None = Field(description="no version ran for so long when promoted")
     created_at: datetime
     ended_at: datetime | None
 
@@ -74,6 +85,16 @@ class ReplayOut(Schema):
     def resolve_run(replay: Replay) -> int | None:
         """Its id."""
         return replay.run_id
+
+
+class TuningIn(Schema):
+    """When a replay has caught up, and how long it can be rolled back; what is left out stays."""
+
+    level_within_s: float | Literal["pace"] | None = Field(
+        None, description="event seconds behind the live job, or pace: what it covers in 5 s"
+    )
+    level_for_s: float | None = Field(None, description="seconds of being level")
+    back_days: float | None = Field(None, description="after its promotion")
 
 
 class CloneIn(Schema):
