@@ -57,16 +57,17 @@ def behind_text(gap_ms: int | None) -> str:
 def length(seconds: float) -> str:
     """A length of time, two units at most.
 
-    >>> [length(at) for at in (0, 0.5, 59, 90, 3600, 180_000)]
+    >>> [length(at) for at in (0, 0.5, 59, 90, 3601, 180_000)]
     ['0 s', '0.5 s', '59 s', '1 m 30 s', '1 h', '2 d 2 h']
     """
     if seconds < 60:
         return f"{round(seconds, 1):g} s"
+    at = next(at for at, (_, size) in enumerate(_UNITS) if round(seconds) >= size)
     left, parts = round(seconds), []
-    for name, size in _UNITS:
+    for name, size in _UNITS[at : at + 2]:
         count, left = divmod(left, size)
         parts += [f"{count} {name}"] if count else []
-    return " ".join(parts[:2])
+    return " ".join(parts)
 
 
 def _is_broken(samples: list[Sample]) -> bool:

@@ -163,8 +163,11 @@ class ReplayOutput(models.Model):
     """The replay's."""
     keys = models.JSONField(default=list)
     time_column = models.CharField(max_length=200, blank=True)
+    columns = models.JSONField(default=list, blank=True)
+    """Names of the columns of numbers that are compared, as far as is known."""
     tolerance = models.JSONField(default=dict, blank=True)
-    """Column → by how much its values may differ and still count as equal."""
+    """Column → {"absolute": …} or {"relative": …} (a part of the old value): by how much values may
+    differ and still count as equal."""
     why_not = models.CharField(max_length=500, blank=True)
     """Why it is not compared."""
     trouble = models.CharField(max_length=500, blank=True)
@@ -193,6 +196,8 @@ class ReplayOutput(models.Model):
     time; null: not known, or none."""
     hours = models.JSONField(default=list, blank=True)
     """[hour in epoch ms, equal, changed, only old, only new], in order."""
+    dirty = models.JSONField(default=list, blank=True)
+    """[from µs, to µs) of event time that was compared and whose files have changed since."""
 
     class Meta:
         ordering = ["id"]
@@ -202,6 +207,48 @@ class ReplayOutput(models.Model):
 
     def __str__(self) -> str:
         return f"{self.replay.name} {self.name}"
+
+
+class SeenFile(models.Model):
+    """A file of an output as it was when it was looked at, so that it is not read again."""
+
+    output = models.ForeignKey(ReplayOutput, on_delete=models.CASCADE, related_name="files")
+    is_old = models.BooleanField()
+    """Whether it is of the live target, not of the replay's."""
+    name = models.CharField(max_length=500)
+    """Relative to the folder."""
+    size = models.BigIntegerField()
+    mtime_ns = models.BigIntegerField()
+    first_us = models.BigIntegerField(null=True, blank=True)
+    """Event time of its first row; null: it has none."""
+    last_us = models.BigIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["output", "is_old", "name"], name="one_row_per_file"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.output}"
+
+
+class DifferingHour(models.Model):
+    """What differs in one hour of event time: differences are these, added up."""
+
+    output = models.ForeignKey(ReplayOutput, on_delete=models.CASCADE, related_name="differing")
+    hour_us = models.BigIntegerField()
+    groups = models.JSONField()
+    """[verdict, fields, rows, first µs, examples], a row per kind."""
+
+    class Meta:
+        ordering = ["hour_us"]
+        constraints = [
+            models.UniqueConstraint(fields=["output", "hour_us"], name="one_row_per_hour"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.output} at {self.hour_us}"
 
 
 class Difference(models.Model):

@@ -26,7 +26,8 @@ from controlplane.replay.actions import (
     start_replay,
 )
 from controlplane.replay.comparison.found import Verdict
-from controlplane.replay.comparison.looking import AT_LEAST, count, look_at_all
+from controlplane.replay.comparison.keeping import count
+from controlplane.replay.comparison.looking import AT_LEAST, look_at_all
 from controlplane.replay.models import Difference, Replay, ReplayOutput
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint

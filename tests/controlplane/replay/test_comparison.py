@@ -8,7 +8,7 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controlplane.replay.comparison.compare import HOUR_US, Terms, compare, newest, oldest
+from controlplane.replay.comparison.compare import HOUR_US, Terms, compare, span
 from controlplane.replay.comparison.found import EXAMPLES, Verdict, total
 
 SCHEMA = {"key": pl.String, "at": pl.Int64, "n": pl.Int64, "mean": pl.Float64}
@@ -138,6 +138,6 @@ def test_the_result_of_a_window_belongs_to_its_last_microsecond():
         pl.col("window_end").cast(pl.Datetime("us", "UTC"))
     )
     terms = Terms(("key",), "window_end")
-    assert (oldest(ends, terms), newest(ends, terms)) == (HOUR_US - 1, HOUR_US - 1)
+    assert span(ends, terms) == (HOUR_US - 1, HOUR_US - 1)
     assert total(compare(ends, ends, terms, 0, HOUR_US)).hours == {0: (1, 0, 0, 0)}
-    assert newest(ends.clear(), terms) is None
+    assert span(ends.clear(), terms) is None

@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.replay.comparison.compare import Terms
 from controlplane.replay.outputs import exchange
-from controlplane.replay.outputs.tables import OutputUnreadable, files_at
+from controlplane.replay.outputs.tables import OutputUnreadable, committed, scan_files
 
 TERMS = Terms(("key",), "window_end")
 SINCE = 30
@@ -42,7 +42,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def rows(folder: Path) -> list[tuple[int, int]]:
-    found = files_at(str(folder)).collect()
+    found = scan_files(committed(folder)).collect()
     ends = found["window_end"].dt.epoch("us").to_list()
     return sorted(zip(ends, found["v"].to_list(), strict=True))
 

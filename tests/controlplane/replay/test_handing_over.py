@@ -9,11 +9,13 @@ import pytest
 
 from controlplane.metrics.line_protocol import Point
 from controlplane.metrics.store import OUTPUTS, series_store
+from controlplane.replay.comparison.compare import HOUR_US
 from controlplane.replay.comparison.found import Verdict
-from controlplane.replay.comparison.looking import AT_LEAST, count, look_at_all
+from controlplane.replay.comparison.keeping import count
+from controlplane.replay.comparison.looking import AT_LEAST, Looked, look_at, look_at_all
 from controlplane.replay.models import Replay
 from controlplane.replay.outputs.handing import create_outputs, restore_all, swap_all
-from controlplane.replay.outputs.tables import files_at
+from controlplane.replay.outputs.tables import committed, scan_files
 from controlplane.replay.outputs.targets import targets_of
 
 DAY = timedelta(days=1)
@@ -82,7 +84,7 @@ def write(folder, run: str, days: range, delay: int) -> None:
 
 def delays(folder) -> tuple[list[int], list[int]]:
     """What is in the files, and in the points."""
-    files = files_at(str(folder)).sort("window_end").collect()["delay"].to_list()
+    files = scan_files(committed(folder)).sort("window_end").collect()["delay"].to_list()
     found = series_store().query(OUTPUTS, "daily", "delay")
     return files, [int(value) for one in found for _, value in one.points]
 
@@ -145,3 +147,61 @@ def test_an_output_that_cannot_be_read_is_told_and_tried_again(replay, tmp_path)
     (target / "torn.parquet").unlink()
     look_at_all(NOW + AT_LEAST)
     assert replay.outputs.get(uid="files").trouble == ""
+
+
+def looked(replay, at=NOW) -> Looked:
+    return look_at(replay.outputs.select_related("replay").get(uid="files"), at)
+
+
+def test_what_has_not_changed_is_not_read_again(replay, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(1, 9), 1)
+    write(beside, REPLAY, range(1, 9), 1)
+    assert looked(replay).files == 16
+    second = looked(replay, NOW + AT_LEAST)
+    assert (second.files, second.rows) == (0, 8)
+    assert sum(end - begin for begin, end in second.stretches) == 8 * 24 * HOUR_US
+    assert looked(replay, NOW + 2 * AT_LEAST) == Looked()
+
+
+def test_a_late_correction_is_noticed_and_only_its_hours_are_compared_again(replay, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(1, 9), 1)
+    write(beside, REPLAY, range(1, 9), 1)
+    for turn in range(2):
+        looked(replay, NOW + turn * AT_LEAST)
+    write(beside, REPLAY, range(3, 4), 2)
+    again = looked(replay, NOW + 2 * AT_LEAST)
+    assert (again.files, again.rows) == (1, 1)
+    assert [end - begin for begin, end in again.stretches] == [HOUR_US]
+    files = replay.outputs.get(uid="files")
+    assert (count(files, Verdict.EQUAL), count(files, Verdict.CHANGED)) == (7, 1)
+    write(beside, REPLAY, range(3, 4), 1)
+    looked(replay, NOW + 3 * AT_LEAST)
+    files.refresh_from_db()
+    assert (count(files, Verdict.EQUAL), files.differences.count()) == (8, 0)
+
+
+def test_a_file_that_goes_takes_its_rows_with_it(replay, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(1, 9), 1)
+    write(beside, REPLAY, range(1, 9), 1)
+    for turn in range(2):
+        looked(replay, NOW + turn * AT_LEAST)
+    (target / f"{OLD}-4.parquet").unlink()
+    looked(replay, NOW + 2 * AT_LEAST)
+    files = replay.outputs.get(uid="files")
+    assert (count(files, Verdict.EQUAL), count(files, Verdict.ONLY_NEW)) == (7, 1)
+
+
+def test_what_was_accepted_stays_accepted_when_an_hour_is_compared_again(replay, alice, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(1, 9), 1)
+    write(beside, REPLAY, range(1, 9), 2)
+    for turn in range(2):
+        looked(replay, NOW + turn * AT_LEAST)
+    replay.outputs.get(uid="files").differences.update(accepted_by=alice, accepted_at=NOW)
+    write(beside, REPLAY, range(3, 4), 1)
+    looked(replay, NOW + 2 * AT_LEAST)
+    difference = replay.outputs.get(uid="files").differences.get()
+    assert (difference.rows, difference.accepted_by) == (7, alice)

@@ -21,14 +21,24 @@ from typing import Any
 
 import polars as pl
 
-from controlplane.replay.comparison.found import EXAMPLES, VERDICTS, Found, Group, Kind, Verdict
+from controlplane.replay.comparison.found import (
+    EXAMPLES,
+    VERDICTS,
+    Found,
+    Group,
+    Kind,
+    Verdict,
+    added_up,
+)
 
 ROWS_AT_A_TIME = 1_000_000
 HOUR_US = 3_600_000_000
 WINDOW_END = "window_end"
 
 AT, TURN, OLD, NEW, FIELDS, VERDICT = "\0at", "\0turn", "\0old", "\0new", "\0fields", "\0verdict"
+HOUR = "\0hour"
 """Columns of our own: names that no column of a job has."""
+_HOUR = pl.col(AT) // HOUR_US * HOUR_US
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,8 @@ class Terms:
     """The column of a row's time."""
     tolerance: Mapping[str, float] = field(default_factory=dict)
     """By how much a number may differ and still be equal, by column."""
+    relative: Mapping[str, float] = field(default_factory=dict)
+    """The same, as a part of the old value."""
 
 
 def compare(
@@ -67,16 +79,19 @@ def shared_values(old: pl.LazyFrame, new: pl.LazyFrame, terms: Terms) -> tuple[s
     return tuple(name for name in old.collect_schema() if name in others and name not in known)
 
 
-def newest(table: pl.LazyFrame, terms: Terms) -> int | None:
-    """The time of the newest row; None when there is none."""
-    found = table.select(event_time(terms).max()).collect(engine="streaming").item()
-    return None if found is None else int(found)
+def numbers(old: pl.LazyFrame, new: pl.LazyFrame, terms: Terms) -> list[str]:
+    """The compared columns that are numbers on both sides."""
+    types = old.collect_schema(), new.collect_schema()
+    names = shared_values(old, new, terms)
+    return [name for name in names if all(schema[name].is_numeric() for schema in types)]
 
 
-def oldest(table: pl.LazyFrame, terms: Terms) -> int | None:
-    """The time of the oldest row; None when there is none."""
-    found = table.select(event_time(terms).min()).collect(engine="streaming").item()
-    return None if found is None else int(found)
+def span(table: pl.LazyFrame, terms: Terms) -> tuple[int, int] | None:
+    """The times of the oldest and the newest row; None when there is none."""
+    times = table.select(event_time(terms))
+    ends = times.select(pl.col(AT).min().alias("first"), pl.col(AT).max().alias("last"))
+    first, last = ends.collect(engine="streaming").row(0)
+    return None if first is None else (int(first), int(last))
 
 
 def event_time(terms: Terms) -> pl.Expr:
@@ -126,7 +141,7 @@ def _compared(old: pl.DataFrame, new: pl.DataFrame, terms: Terms, values: Sequen
     )
     differing = [_differs(name, terms, met).alias(f"{FIELDS}{name}") for name in values]
     told = met.with_columns(differing).with_columns(_fields(values)).with_columns(_verdict())
-    return Found(_hours(told), _groups(told, terms, values))
+    return Found(_hours(told), _differing(told, terms, values))
 
 
 def _in_turn(
@@ -145,11 +160,14 @@ def _differs(name: str, terms: Terms, met: pl.DataFrame) -> pl.Expr:
     if types[0] != types[1] and not all(dtype.is_numeric() for dtype in types):
         old, new = old.cast(pl.String), new.cast(pl.String)
     unequal = old.ne_missing(new)
-    allowed = terms.tolerance.get(name)
-    if allowed is None or not all(dtype.is_numeric() for dtype in types):
+    absolute, relative = terms.tolerance.get(name), terms.relative.get(name)
+    if absolute is relative is None or not all(dtype.is_numeric() for dtype in types):
         return unequal
-    apart = (old.cast(pl.Float64) - new.cast(pl.Float64)).abs()
-    return unequal & ~(apart <= allowed).fill_null(value=False)
+    before, after = old.cast(pl.Float64), new.cast(pl.Float64)
+    apart, allowed = (before - after).abs(), (relative or 0.0) * before.abs() + (absolute or 0.0)
+    # To NaN everything is at most NaN.
+    near = (apart <= allowed) & apart.is_finite()
+    return unequal & ~near.fill_null(value=False)
 
 
 def _fields(values: Sequence[str]) -> pl.Expr:
@@ -174,26 +192,30 @@ def _verdict() -> pl.Expr:
 
 
 def _hours(told: pl.DataFrame) -> Mapping[int, tuple[int, int, int, int]]:
-    hour = (pl.col(AT) // HOUR_US * HOUR_US).alias(AT)
-    counted = told.group_by(hour).agg(
+    counted = told.group_by(_HOUR).agg(
         (pl.col(VERDICT) == verdict.value).sum().alias(verdict) for verdict in VERDICTS
     )
     return {row[0]: (row[1], row[2], row[3], row[4]) for row in counted.iter_rows()}
 
 
-def _groups(told: pl.DataFrame, terms: Terms, values: Sequence[str]) -> Mapping[Kind, Group]:
+def _differing(
+    told: pl.DataFrame, terms: Terms, values: Sequence[str]
+) -> Mapping[int, Mapping[Kind, Group]]:
     unequal = told.filter(pl.col(VERDICT) != Verdict.EQUAL.value)
     changed = pl.col(VERDICT) == Verdict.CHANGED.value
     named = unequal.with_columns(pl.when(changed).then(FIELDS).otherwise(pl.lit("")).alias(FIELDS))
-    groups: dict[Kind, Group] = {}
-    for (verdict, fields), rows in named.group_by(VERDICT, FIELDS):
+    hours: dict[int, dict[Kind, Group]] = {}
+    for (hour, verdict, fields), rows in named.group_by(_HOUR.alias(HOUR), VERDICT, FIELDS):
         kind = Verdict(str(verdict)), tuple(str(fields).split("\n")) if fields else ()
-        ordered = rows.sort(AT, *terms.keys, TURN, nulls_last=True).head(EXAMPLES)
-        examples = tuple(
-            _example(row, terms, kind[1] or values, kind[0]) for row in ordered.to_dicts()
-        )
-        groups[kind] = Group(rows.height, int(rows[AT].min()), examples)  # type: ignore[arg-type]
-    return groups
+        hours.setdefault(int(hour), {})[kind] = _group(rows, kind, terms, values)
+    return {hour: added_up([groups]) for hour, groups in hours.items()}
+
+
+def _group(rows: pl.DataFrame, kind: Kind, terms: Terms, values: Sequence[str]) -> Group:
+    ordered = rows.sort(AT, *terms.keys, TURN, nulls_last=True).head(EXAMPLES)
+    fields = kind[1] or values
+    examples = tuple(_example(row, terms, fields, kind[0]) for row in ordered.to_dicts())
+    return Group(rows.height, int(rows[AT].min()), examples)  # type: ignore[arg-type]
 
 
 def _example(

@@ -1,7 +1,7 @@
 """What a comparison found, in parts that can be added up.
 
     Found ──< hour of event time     how many rows are equal, changed, only old, only new
-      └────< Group                   differences of one kind: the same fields changed
+                └───< Group          its differences of one kind: the same fields changed
 
 Units    hours are the µs since 1970 UTC at which they begin.
 Order    examples are those with the smallest keys of the earliest times, however parts are cut.
@@ -18,7 +18,7 @@ EXAMPLES = 5
 """Kept of each group: enough to see what kind of difference it is."""
 
 MAX_GROUPS = 50
-"""Groups kept apart; what else differs is counted in the hours only."""
+"""Groups kept apart, of all hours and of each; what else differs is counted only."""
 
 
 class Verdict(StrEnum):
@@ -55,13 +55,22 @@ class Group:
         return Group(self.rows + other.rows, first, tuple(examples))
 
 
+Groups = Mapping[Kind, Group]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """Everything that was compared."""
 
     hours: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
     """Per hour, in the order of `VERDICTS`."""
-    groups: Mapping[Kind, Group] = field(default_factory=dict)
+    differing: Mapping[int, Groups] = field(default_factory=dict)
+    """Per hour in which something differs."""
+
+    @property
+    def groups(self) -> Groups:
+        """Those of all hours, added up."""
+        return added_up(self.differing.values())
 
     def count(self, verdict: Verdict) -> int:
         """How many rows there are of a verdict."""
@@ -80,10 +89,10 @@ class Found:
             before = hours.get(hour, (0, 0, 0, 0))
             a, b, c, d = (x + y for x, y in zip(before, counts, strict=True))
             hours[hour] = (a, b, c, d)
-        groups = dict(self.groups)
-        for kind, group in other.groups.items():
-            groups[kind] = groups[kind].plus(group) if kind in groups else group
-        return Found(hours, _largest(groups))
+        differing = dict(self.differing)
+        for hour, groups in other.differing.items():
+            differing[hour] = added_up([differing.get(hour, {}), groups])
+        return Found(hours, differing)
 
 
 def total(parts: Iterable[Found]) -> Found:
@@ -94,7 +103,16 @@ def total(parts: Iterable[Found]) -> Found:
     return found
 
 
-def _largest(groups: Mapping[Kind, Group]) -> Mapping[Kind, Group]:
+def added_up(parts: Iterable[Groups]) -> Groups:
+    """Groups of several hours, or of parts of one, together."""
+    groups: dict[Kind, Group] = {}
+    for part in parts:
+        for kind, group in part.items():
+            groups[kind] = groups[kind].plus(group) if kind in groups else group
+    return _largest(groups)
+
+
+def _largest(groups: Groups) -> Groups:
     """Those with the most rows, should code have changed everything in every way."""
     ranked = sorted(groups.items(), key=lambda item: (-item[1].rows, item[0]))
     return dict(ranked[:MAX_GROUPS])

@@ -51,7 +51,11 @@ def _elsewhere(target: Target) -> str:
 
 def terms_of(output: ReplayOutput) -> Terms:
     """How its rows are compared."""
-    return Terms(tuple(output.keys), output.time_column, dict(output.tolerance))
+    absolute, relative = (
+        {name: one[how] for name, one in output.tolerance.items() if how in one}
+        for how in ("absolute", "relative")
+    )
+    return Terms(tuple(output.keys), output.time_column, absolute, relative)
 
 
 def target_of(output: ReplayOutput) -> Target:
