@@ -6,12 +6,24 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from controlplane.metrics.grafana.dashboards import CHECKPOINTS, FLEET, JOB_PAGE, REPLAY
+from controlplane.metrics.grafana.dashboards import (
+    CHECKPOINTS,
+    CONTROL_PLANE,
+    FLEET,
+    JOB_PAGE,
+    REPLAY,
+)
 from controlplane.metrics.grafana.links import link
 
 register = template.Library()
 
-_PAGES = {"fleet": FLEET, "job": JOB_PAGE, "checkpoints": CHECKPOINTS, "replays": REPLAY}
+_PAGES = {
+    "fleet": FLEET,
+    "job": JOB_PAGE,
+    "checkpoints": CHECKPOINTS,
+    "replays": REPLAY,
+    "control plane": CONTROL_PLANE,
+}
 
 
 @register.simple_tag
