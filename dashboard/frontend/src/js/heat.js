@@ -45,7 +45,7 @@ export class Heat {
 
   draw() {
     const canvas = $('canvas', this.host), w = this.host.clientWidth, ratio = devicePixelRatio || 1;
-    if (!this.looks.length || w < 200) return;
+    if (!this.looks.length || !this.rows.length || w < 200) return;
     this.tall = Math.max(2, Math.min(TALLEST, Math.floor(MOST_ROWS / this.rows.length))); this.wide = (w - GUTTER) / COLUMNS; this.end = this.looks.at(-1).slot;
     const height = this.tall * this.rows.length, top = this.looks.flatMap(look => this.values(look)).reduce(highest, null), pen = canvas.getContext('2d');
     canvas.width = w * ratio; canvas.height = height * ratio;
