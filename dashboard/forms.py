@@ -5,7 +5,12 @@ Errors   the first sentence of each field; the actions check again what only the
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
+
+from controlplane.access.errors import Refused
+from controlplane.replay.limits import Limit, limit_of
 
 FILE_WANTED = "choose a job file that ends in .py, .zip, .whl or .jar"
 
@@ -77,17 +82,29 @@ class AbandonForm(Confirmed, Wish):
     )
 
 
+class LimitField(forms.Field):
+    """How fast a replay may read: 5000, 60x, or empty."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False)
+
+    def to_python(self, value: Any) -> Limit:
+        """Read it."""
+        try:
+            limit = limit_of(value or "")
+            limit.check()
+        except ValueError:
+            msg = "the read limit must be rows per second, 5000, or times real time, 60x"
+            raise forms.ValidationError(msg) from None
+        except Refused as refused:
+            raise forms.ValidationError(refused.message) from None
+        return limit
+
+
 class LimitForm(forms.Form):
     """How fast a replay may read."""
 
-    rows_per_second = forms.FloatField(
-        required=False,
-        min_value=0.001,
-        error_messages={
-            "invalid": "the limit must be rows per second, such as 5000; empty is none",
-            "min_value": "the limit must be more than 0; to read nothing, pause the replay",
-        },
-    )
+    rows_per_second = LimitField()
 
 
 class PauseForm(forms.Form):

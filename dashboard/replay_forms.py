@@ -7,9 +7,8 @@ from typing import Any
 from django import forms
 
 from controlplane.replay.wizard import STEPS
-from dashboard.forms import AbandonForm, Wish
+from dashboard.forms import AbandonForm, LimitField, Wish
 
-LIMIT = "the read limit must be rows per second, such as 5000; empty is none"
 UNTIL = "the end must be a time in UTC, such as 2013-06-01 00:00"
 TIME = "the time must be in UTC, such as 2013-06-01 00:00"
 SUBTASKS = "parallelism must be a whole number from 1 to 128"
@@ -24,14 +23,7 @@ class Choices(forms.Form):
         max_value=128,
         error_messages={"invalid": SUBTASKS, "min_value": SUBTASKS, "max_value": SUBTASKS},
     )
-    limit = forms.FloatField(
-        required=False,
-        min_value=0.001,
-        error_messages={
-            "invalid": LIMIT,
-            "min_value": "the read limit must be more than 0; empty is none",
-        },
-    )
+    limit = LimitField()
     until = forms.DateTimeField(required=False, error_messages={"invalid": UNTIL})
 
 

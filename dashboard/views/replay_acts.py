@@ -22,10 +22,9 @@ from dashboard.views.requests import UserRequest
 def limit(request: UserRequest, replay_id: int) -> HttpResponse:
     """Change how fast it may read."""
     replay = replay_for(request.user, replay_id)
-    rate = checked(LimitForm(request.POST))["rows_per_second"]
-    actions.limit_replay(replay, request.user, rate)
-    how = "as fast as it can" if rate is None else f"at most {rate:,.15g} rows a second"
-    return said(request, f"{replay} reads {how}", _page(replay))
+    wished = checked(LimitForm(request.POST))["rows_per_second"]
+    actions.limit_replay(replay, request.user, wished)
+    return said(request, f"{replay} reads {wished.words}", _page(replay))
 
 
 @login_required

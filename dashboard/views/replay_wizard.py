@@ -34,6 +34,7 @@ from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.output_page import sink_places
 from controlplane.jobs.queries import JobFrame, job_frame
 from controlplane.replay import actions
+from controlplane.replay.limits import Limit
 from controlplane.replay.positions import EARLIEST, Positions, checked_positions
 from controlplane.replay.preflight import check_fit
 from controlplane.replay.queries import ReplayChoices, replay_choices
@@ -166,7 +167,7 @@ def _plan(
         savepoint=savepoint,
         version=version,
         parallelism=asked.get("parallelism") or int(savepoint.job.settings.get("parallelism", 1)),
-        read_limit=asked.get("limit"),
+        limit=asked.get("limit") or Limit(),
         until=asked.get("until"),
         discards=asked.get("sink") == "none",
         drop=tuple(_agreed(given, "drop")),
@@ -215,13 +216,13 @@ def _step(asked: str, plan: Plan, faults: dict[str, str]) -> tuple[str, Restore 
 
 
 def _pairs(job: Job, plan: Plan, clock: str) -> tuple[tuple[str, str], ...]:
-    limit, until = plan.read_limit, plan.until
+    limit, until = str(plan.limit), plan.until
     return (
         ("job", job.name),
         ("sp", str(plan.savepoint.pk)),
         ("version", str(plan.version.number)),
         ("parallelism", str(plan.parallelism)),
-        *((("limit", f"{limit:.15g}"),) if limit is not None else ()),
+        *((("limit", limit),) if limit else ()),
         *((("until", f"{until:%Y-%m-%d %H:%M:%S}"),) if until is not None else ()),
         ("sink", "none" if plan.discards else "shadow"),
         *((("clock", clock),) if clock != "event" else ()),
@@ -265,7 +266,7 @@ def _start(request: UserRequest) -> HttpResponse:
         idempotency_key=asked["idempotency_key"],
         until=asked["until"],
         discards=asked["discards"],
-        read_limit=asked["limit"],
+        limit=asked["limit"],
         drop=_agreed(request.POST, "drop"),
         accept_missing=_agreed(request.POST, "accept"),
         positions=_positions(savepoint, request.POST),

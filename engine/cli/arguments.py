@@ -174,7 +174,7 @@ def _add_limit(limit: argparse.ArgumentParser) -> None:
         "rate",
         nargs="?",
         type=_rate,
-        help="rows per second of each source; 0 pauses, none takes the limit away",
+        help="rows per second of each source, or times real time, 60x; 0 pauses, none: no limit",
     )
     limit.add_argument("--source", metavar="UID", help="only this source")
 
@@ -287,13 +287,14 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _rate(text: str) -> float | str:
+def _rate(text: str) -> tuple[float | None, float | None]:
+    """Rows per second, and times real time."""
     if text == "none":
-        return text
+        return None, None
     try:
-        return float(text)
+        return (None, float(text[:-1])) if text.endswith("x") else (float(text), None)
     except ValueError:
-        msg = f"must be a number of rows per second, or none: got {text!r}"
+        msg = f"must be rows per second, times real time (60x), or none: got {text!r}"
         raise argparse.ArgumentTypeError(msg) from None
 
 

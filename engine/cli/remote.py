@@ -212,13 +212,15 @@ def limit(options: argparse.Namespace, target: Target) -> None:
     if options.rate is None:
         limits = engine.read_limits(job.id)
     else:
-        rate = None if options.rate == "none" else options.rate
-        limits = engine.limit_reading(job.id, rate, options.source)
-    rows = [
-        (one.uid, "none" if one.rows_per_second is None else f"{one.rows_per_second:g}")
-        for one in limits
-    ]
+        limits = engine.limit_reading(job.id, options.rate[0], options.source, options.rate[1])
+    rows = [(one.uid, _limit(one.rows_per_second, one.times_real_time)) for one in limits]
     print(table(("source", "rows per second"), rows))
+
+
+def _limit(rows: float | None, times: float | None) -> str:
+    if times is not None:
+        return f"as {times:g}x real time has"
+    return "none" if rows is None else f"{rows:g}"
 
 
 def state(options: argparse.Namespace, target: Target) -> None:

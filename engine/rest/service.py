@@ -164,7 +164,11 @@ class EngineService(Protocol):
         """How fast each source may read."""
 
     async def limit_reading(
-        self, job_id: str, source: str | None, rows_per_second: float | None
+        self,
+        job_id: str,
+        source: str | None,
+        rows_per_second: float | None,
+        times_real_time: float | None = None,
     ) -> Sequence[SourceLimit]:
         """Change how fast a source (by uid), or each, may read, for good; None: as it can.
 

@@ -205,13 +205,15 @@ class Align:
 
 @dataclass(frozen=True, slots=True)
 class ReadLimit:
-    """Subtasks of a source: read at most so many rows a second, all together."""
+    """Subtasks of a source: read at most so many rows a second, all together, or so fast."""
 
     vertex: str
     rows_per_second: float | None
     """None: no limit; 0: nothing."""
     reading: int
     """How many of them have not read all their input."""
+    times_real_time: float | None = None
+    """How fast event time of each may pass; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,12 +212,16 @@ class Task:
         """
         return self._running_source().align(lowest)
 
-    def limit(self, rate: float | None, reading: int, now: Micros) -> None:
+    def limit(
+        self, rate: float | None, reading: int, now: Micros, speed: float | None = None
+    ) -> None:
         """Read at most `rate` rows a second with all of the `reading` subtasks that still read.
+
+        `speed`: how many times as fast as real time event time may pass.
 
         Only reading waits for it: the output is the same, whenever this is called.
         """
-        self._running_source().limit(rate, reading, now)
+        self._running_source().limit(rate, reading, now, speed)
 
     def answer(self, answers: Iterable[Answer], now: Micros) -> None:
         """Take what came of requests. At any time; also while the outbox is not empty."""

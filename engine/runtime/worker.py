@@ -127,10 +127,10 @@ class Worker:
                     for subtask in self._subtasks.values():
                         if subtask.spec.watermark_group == group:
                             subtask.align(Micros(lowest))
-                case control.ReadLimit(vertex, rate, reading):
+                case control.ReadLimit(vertex, rate, reading, speed):
                     for task, subtask in self._subtasks.items():
                         if task.vertex == vertex:
-                            subtask.limit(rate, reading)
+                            subtask.limit(rate, reading, speed)
                 case control.LookUp():
                     asked = TaskId(message.vertex, message.subtask)
                     self._lookups.begin(message, self._subtasks[asked])

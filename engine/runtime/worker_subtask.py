@@ -134,13 +134,13 @@ class Subtask:
         if task is not None:
             self.mailbox.post(lambda: question(task))
 
-    def limit(self, rate: float | None, reading: int) -> None:
+    def limit(self, rate: float | None, reading: int, speed: float | None) -> None:
         """Have a source read at most so many rows a second, with its peers. Any thread."""
-        self.mailbox.post(lambda: self._on_limited(rate, reading))
+        self.mailbox.post(lambda: self._on_limited(rate, reading, speed))
 
-    def _on_limited(self, rate: float | None, reading: int) -> None:
+    def _on_limited(self, rate: float | None, reading: int, speed: float | None) -> None:
         if self._task is not None:
-            self._task.limit(rate, reading, now_micros())
+            self._task.limit(rate, reading, now_micros(), speed)
             self._poll_at = MIN_TIME
 
     def _on_aligned(self, task: Task, lowest: Micros) -> None:

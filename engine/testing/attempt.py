@@ -92,12 +92,12 @@ class Attempt:
         """Ask for a snapshot."""
         self.coordination.request(request)
 
-    def limit(self, rate: float | None) -> None:
-        """Let every source read at most so many rows a second."""
+    def limit(self, rate: float | None, speed: float | None) -> None:
+        """Let every source read at most so many rows a second, or so many times real time."""
         sources = [place for place in self._running if place.task.is_source]
         reading = Counter(place.id.vertex for place in sources if not place.task.end_of_input)
         for place in sources:
-            place.limit(rate, reading[place.id.vertex])
+            place.limit(rate, reading[place.id.vertex], speed)
 
     def tick(self, passed: int) -> None:
         """Let time pass, µs."""

@@ -28,7 +28,7 @@ class FakeRunning:
 
     def __init__(self) -> None:
         self.known: dict[str, JobDetails] = {}
-        self.limits: dict[str, float | None] = {}
+        self.limits: dict[str, tuple[float | None, float | None]] = {}
         self._rescales: dict[tuple[str, str], list[TriggerStatus]] = {}
         """What polls answer: all but the last once."""
 
@@ -81,16 +81,20 @@ class FakeRunning:
     async def read_limits(self, job_id: str) -> Sequence[SourceLimit]:
         """What `limit_reading` has set."""
         await self.job(job_id)
-        rate = self.limits.get(job_id)
-        return (SourceLimit("flights", "Source: flights", values.SOURCE_ID, rate),)
+        limit = self.limits.get(job_id, (None, None))
+        return (SourceLimit("flights", "Source: flights", values.SOURCE_ID, *limit),)
 
     async def limit_reading(
-        self, job_id: str, source: str | None, rows_per_second: float | None
+        self,
+        job_id: str,
+        source: str | None,
+        rows_per_second: float | None,
+        times_real_time: float | None = None,
     ) -> Sequence[SourceLimit]:
         """Remember it."""
         await self.running(job_id)
         if source not in (None, "flights"):
             msg = f"source {source!r} is not in the job: it has flights; name one of them"
             raise ConfigError(msg)
-        self.limits[job_id] = rows_per_second
+        self.limits[job_id] = rows_per_second, times_real_time
         return await self.read_limits(job_id)

@@ -124,9 +124,9 @@ class Place:
             self._again_at = self.now
         self._settle()
 
-    def limit(self, rate: float | None, reading: int) -> None:
+    def limit(self, rate: float | None, reading: int, speed: float | None) -> None:
         """A source hears of another limit."""
-        self.task.limit(rate, reading, self.now)
+        self.task.limit(rate, reading, self.now, speed)
         self._again_at = self.now
         self._settle()
 

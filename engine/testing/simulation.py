@@ -75,8 +75,8 @@ class Chaos:
     """The part of histories in which checkpoints build on earlier ones."""
 
 
-LIMITS = (None, None, 0, 20, 200)
-"""Rows per second: none, nothing, less and more than the jobs have to read."""
+LIMITS = ((None, None), (0, None), (20, None), (200, None), (None, 1.0), (None, 50.0))
+"""Rows per second: none, nothing, less and more than the jobs have to read; times real time."""
 
 SHORT_CHAINS = LayerPolicy(min_rows=1, max_layers=3, max_share=100.0)
 """Layers of small states too, and however much of them has changed; chains that end soon."""
@@ -227,7 +227,7 @@ class _Simulation:
             self._request(attempt, AfterBarrier.CONTINUE)
         if self._happens(chaos.limit):
             self._history.limits += 1
-            attempt.limit(self._random.choice(LIMITS))
+            attempt.limit(*self._random.choice(LIMITS))
         if self._happens(chaos.spell):
             sky = self._random.choice((Sky.FULL, Sky.SLOW))
             self._world.weather.begin(sky, self._world.now)

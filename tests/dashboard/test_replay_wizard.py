@@ -11,6 +11,7 @@ import pytest
 
 from controlplane.backends.contract import SavepointSummary
 from controlplane.replay.actions import start_replay
+from controlplane.replay.limits import Limit
 from controlplane.snapshots.models import Savepoint
 
 
@@ -74,6 +75,17 @@ def test_every_choice_stays_in_the_address(step, known, engine):
     assert "late is left behind, 4 rows" in page
 
 
+def test_a_limit_may_be_a_multiple_of_real_time(as_, alice, step, known):
+    page = step("review", limit="60x")
+    assert "at most 60× real time, once every task runs" in page
+    assert "--limit 60x" in page
+    form = page[page.index('id="plan"') :]
+    fields = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+    as_(alice).post("/replays/new/", fields)
+    replay = known.replays.get()
+    assert (replay.read_limit, replay.speed_limit) == (None, 60.0)
+
+
 def test_a_time_takes_the_savepoint_before_it(step, savepoint):
     later = Savepoint.objects.get(pk=savepoint.pk)
     later.pk, later.location = None, "/tmp/sp-2"
@@ -96,7 +108,8 @@ def test_a_time_before_the_first_savepoint_is_refused_in_place(step):
     [
         ({"at": "noon"}, "start", "The time must be in UTC, such as 2013-06-01 00:00."),
         ({"parallelism": "0"}, "code", "Parallelism must be a whole number from 1 to 128."),
-        ({"limit": "-5"}, "code", "The read limit must be more than 0; empty is none."),
+        ({"limit": "-5"}, "code", "Read limit must be rows per second, more than 0: got -5."),
+        ({"limit": "fast"}, "code", "The read limit must be rows per second, 5000, or times real"),
         ({"until": "2013-01-01 00:00"}, "code", "cannot end at 2013-01-01 00:00 UTC"),
     ],
 )
@@ -179,7 +192,7 @@ def test_a_savepoint_that_is_no_choice_is_said_so_and_not_replaced_by_another(st
 def replayed(known, alice, engine):
     engine.drops = {"late": 4}
     version = known.job.versions.get()
-    start_replay(known, version, alice, 3, discards=True, read_limit=5000.0, drop=["late"])
+    start_replay(known, version, alice, 3, discards=True, limit=Limit(5000.0), drop=["late"])
     return known.replays.get()
 
 

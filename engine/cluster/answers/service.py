@@ -25,7 +25,7 @@ from engine.cluster.answers.state_queries import StateQueries
 from engine.cluster.jobs.failure_log import SHOWN
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.jobs.operations import What
-from engine.cluster.jobs.read_limits import check_rate
+from engine.cluster.jobs.read_limits import checked_limit
 from engine.cluster.jobs.registry import Jobs, check, positions_at
 from engine.cluster.machines.fleet import Fleet
 from engine.cluster.machines.resources import LocalTaskManagers
@@ -276,16 +276,18 @@ class JobManagerService:
         return self._jobs.find(job_id).read_limits.limits()
 
     async def limit_reading(
-        self, job_id: str, source: str | None, rows_per_second: float | None
+        self,
+        job_id: str,
+        source: str | None,
+        rows_per_second: float | None,
+        times_real_time: float | None = None,
     ) -> Sequence[SourceLimit]:
         """Change how fast a source, or each, may read."""
         master = self._jobs.find(job_id)
         if master.life.status.terminal:
             msg = f"read limit of job {job_id} cannot be changed: the job is {master.life.status}"
             raise Conflict(msg)
-        if rows_per_second is not None:
-            check_rate(rows_per_second, rows_per_second)
-        master.limit_reading(source, rows_per_second)
+        master.limit_reading(source, checked_limit(rows_per_second, times_real_time))
         return master.read_limits.limits()
 
     # Snapshots.

@@ -27,7 +27,7 @@ from engine.cluster.jobs.attempt import Attempt
 from engine.cluster.jobs.deployment import Deployment, Surroundings
 from engine.cluster.jobs.failure_log import FailureLog
 from engine.cluster.jobs.life import JobLife
-from engine.cluster.jobs.read_limits import READ_LIMIT, ReadLimits, setting_of
+from engine.cluster.jobs.read_limits import READ_LIMIT, Limit, ReadLimits, setting_of
 from engine.cluster.jobs.rescale import Rescaling
 from engine.cluster.jobs.restart import GiveUp, Restart, RestartPolicy
 from engine.cluster.jobs.source_history import JobStatistics
@@ -177,9 +177,9 @@ class JobMaster:
         self._around.store.set_settings(self.row.job_id, settings, soon=soon)
         self.row = replace(self.row, settings=settings)
 
-    def limit_reading(self, uid: str | None, rate: float | None) -> None:
+    def limit_reading(self, uid: str | None, limit: Limit) -> None:
         """Change how fast a source, or each, may read. Raises ConfigError, StorageError."""
-        rates = self.read_limits.changed(uid, rate)
+        rates = self.read_limits.changed(uid, limit)
         self.put_settings({**self.settings, READ_LIMIT: setting_of(rates)})
         self.read_limits.rates = rates
         if self._deployment is not None:

@@ -167,19 +167,29 @@ class SourceRun:
             return None
         return Micros(max(known) - min(*known, self._drift.group_lowest))
 
+    @property
+    def _slowest(self) -> Micros:
+        """Event time of the split that is furthest behind; MIN_TIME when none is known."""
+        known = (split.watermark for split in self._reading if split.watermark != MIN_TIME)
+        return min(known, default=MIN_TIME)
+
     def align(self, lowest: Micros) -> bool:
         """Hear how far the slowest of the group is; say whether to poll at once."""
         if self._drift is not None:
             self._drift.group_lowest = lowest
         return any(split.paused for split in self._splits)
 
-    def limit(self, rate: float | None, reading: int, now: Micros) -> None:
+    def limit(
+        self, rate: float | None, reading: int, now: Micros, speed: float | None = None
+    ) -> None:
         """Read at most `rate` rows a second with all subtasks, of which `reading` have not ended.
 
-        Each has an equal share. None: no limit. Only reading waits: the output is the same.
+        Each has an equal share. `speed`: event time of each passes at most so many times as fast as
+        processing time. None: no limit. Only reading waits: the output is the same.
         """
         share = max(1, min(reading, self._readers))
-        self._limit.set(None if rate is None else rate / share, now)
+        self._limit.set(None if rate is None else rate / share, now, speed)
+        self._limit.arrived(self._slowest)
 
     def poll(self, now: Micros, max_rows: int, blocked: int) -> list[Element]:
         """Read from one split; `blocked`: µs since the last poll in which none was possible."""
@@ -190,6 +200,7 @@ class SourceRun:
         self._pause(now)
         elements: list[Element] = []
         batch = self._read(now, max_rows)
+        self._limit.arrived(self._slowest)
         if batch is not None:
             elements.append(batch)
             self._told_idle = False

@@ -40,11 +40,14 @@ class ReadLimit:
     vertex_id: str
     rows_per_second: float | None
     """None: no limit; 0: it is paused."""
+    times_real_time: float | None
+    """How fast event time may pass; None: no limit."""
 
     @classmethod
     def of(cls, body: JsonObject) -> ReadLimit:
         """Read an entry of `sources`."""
-        return cls(body["uid"], body["name"], body["vertex"], body["rows_per_second"])
+        rows, times = body["rows_per_second"], body["times_real_time"]
+        return cls(body["uid"], body["name"], body["vertex"], rows, times)
 
 
 @dataclass(frozen=True, slots=True)

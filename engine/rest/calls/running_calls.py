@@ -56,10 +56,15 @@ def read_limits(job_id: str) -> Call[list[ReadLimit]]:
 
 
 def limit_reading(
-    job_id: str, rows_per_second: float | None, source: str | None = None
+    job_id: str,
+    rows_per_second: float | None,
+    source: str | None = None,
+    times_real_time: float | None = None,
 ) -> Call[list[ReadLimit]]:
-    """Change how fast a source (by uid), or each, may read; None: as it can."""
-    body = {"rowsPerSecond": rows_per_second, "source": source}
+    """Change how fast a source (by uid), or each, may read, in one of two ways; None: as it can."""
+    body: dict[str, object] = {"rowsPerSecond": rows_per_second, "source": source}
+    if times_real_time is not None:
+        body["timesRealTime"] = times_real_time
     return Call("PATCH", f"{_JOBS}/{job_id}/read-limits", _read_limits, body=body)
 
 

@@ -14,3 +14,5 @@ class SourceLimit:
     vertex_id: str
     rows_per_second: float | None
     """None: no limit; 0: it is paused."""
+    times_real_time: float | None = None
+    """How fast event time may pass; None: no limit."""

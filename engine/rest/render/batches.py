@@ -54,6 +54,7 @@ def read_limits(known: Sequence[SourceLimit]) -> dict[str, object]:
                 "name": source.name,
                 "vertex": source.vertex_id,
                 "rows_per_second": source.rows_per_second,
+                "times_real_time": source.times_real_time,
             }
             for source in known
         ]

@@ -44,7 +44,8 @@ async def limit_reading(request: Request) -> JSONResponse:
         raise BadRequest(msg)
     rate, source = body.number("rowsPerSecond"), body.text("source")
     job_id = hex_id(request, "jobid")
-    known = await service_of(request).limit_reading(job_id, source, rate)
+    times = body.number("timesRealTime")
+    known = await service_of(request).limit_reading(job_id, source, rate, times)
     return JSONResponse(batches.read_limits(known))
 
 

@@ -80,6 +80,7 @@ class ReadLimit(TypedDict):
     name: str
     vertex: str
     rows_per_second: float | None
+    times_real_time: float | None
 
 
 class ReadLimits(TypedDict):
@@ -92,6 +93,7 @@ class ReadLimitBody(TypedDict):
     """Of one source, or of each."""
 
     rowsPerSecond: float | None
+    timesRealTime: NotRequired[float | None]
     source: NotRequired[str | None]
 
 

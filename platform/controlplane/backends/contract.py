@@ -160,8 +160,17 @@ class EngineBackend(SnapshotKeeper, Protocol):
     def engine_plan(self, engine_job_id: str) -> Mapping[str, Any]:
         """Operators with what they say of themselves; empty from an engine that has no such."""
 
-    def limit_reading(self, engine_job_id: str, rows_per_second: float | None) -> None:
-        """Let every source read at most so fast; 0: nothing, None: as fast as it can."""
+    def limit_reading(
+        self,
+        engine_job_id: str,
+        rows_per_second: float | None,
+        times_real_time: float | None = None,
+    ) -> None:
+        """Let every source read at most so fast, in one of two ways.
+
+        0 rows: nothing, None: as fast as it can. `times_real_time` holds back event time; sources
+        that have none are left alone, unless none has: EngineRefused.
+        """
 
     def cancel(self, engine_job_id: str) -> None:
         """Begin to cancel; again on a cancelled job is fine. Raises UnknownJob."""

@@ -81,6 +81,7 @@ class FakeEngine(FakeSnapshots):
     operators: Mapping[str, Any] = field(default_factory=dict)
     """The plan that it gives for every job."""
     limits: dict[str, float | None] = field(default_factory=dict)
+    speeds: dict[str, float | None] = field(default_factory=dict)
     _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
     _rescales: dict[str, FakeRescale] = field(default_factory=dict)
     _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
@@ -183,11 +184,17 @@ class FakeEngine(FakeSnapshots):
         self._known(engine_job_id)
         return self.operators
 
-    def limit_reading(self, engine_job_id: str, rows_per_second: float | None) -> None:
+    def limit_reading(
+        self,
+        engine_job_id: str,
+        rows_per_second: float | None,
+        times_real_time: float | None = None,
+    ) -> None:
         """Note the limit."""
         self._enter("limit_reading")
         self._known(engine_job_id)
         self.limits[engine_job_id] = rows_per_second
+        self.speeds[engine_job_id] = times_real_time
         self._leave("limit_reading")
 
     def cancel(self, engine_job_id: str) -> None:

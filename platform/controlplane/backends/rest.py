@@ -109,10 +109,15 @@ class RestBackend(RestSnapshots):
             except NotFound:
                 return {}
 
-    def limit_reading(self, engine_job_id: str, rows_per_second: float | None) -> None:
+    def limit_reading(
+        self,
+        engine_job_id: str,
+        rows_per_second: float | None,
+        times_real_time: float | None = None,
+    ) -> None:
         """Limit every source."""
         with asking(UnknownJob):
-            self._quick.limit_reading(engine_job_id, rows_per_second)
+            self._quick.limit_reading(engine_job_id, rows_per_second, None, times_real_time)
 
     def cancel(self, engine_job_id: str) -> None:
         """Cancel."""

@@ -10,7 +10,7 @@ ONE = {
     "watch": "follow it until it has caught up",
     "pause": "let it read nothing for now",
     "resume": "let it go on",
-    "throttle": "let it read at most so many rows a second",
+    "throttle": "let it read at most so fast",
     "tune": "change when it has caught up, and how long it can be rolled back",
     "compare": "what differs between old and new output",
     "accept": "say that the new version intends some differences",
@@ -19,6 +19,7 @@ ONE = {
     "rollback": "let the version before take its place again",
     "abandon": "end it",
 }
+RATE = "rows per second, times real time (60x), or none"
 WAITING = ("start", "clone", "promote", "rollback", "abandon")
 
 
@@ -34,7 +35,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     start = acts.choices["start"]
     start.add_argument("--until", metavar="TIME", help="end there: 2013-06-01T00:00:00Z")
     start.add_argument("--dry-run", action="store_true", help="sinks write nothing")
-    start.add_argument("--limit", type=rate, metavar="RATE", help="rows per second, or none")
+    start.add_argument("--limit", type=rate, metavar="RATE", help=RATE)
     for name, what in ONE.items():
         acts.add_parser(name, help=what).add_argument("replay", type=count, help="id of the replay")
     start.add_argument(
@@ -47,7 +48,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     )
     for name in ("start", "clone"):
         _add_consent(acts.choices[name])
-    acts.choices["throttle"].add_argument("rate", type=rate, help="rows per second, or none")
+    acts.choices["throttle"].add_argument("rate", type=rate, help=RATE)
     acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
     promote = acts.choices["promote"]
     promote.add_argument("--at", metavar="TIME", help="cut there: 2013-12-01T00:00:00Z, or soon")
@@ -113,12 +114,12 @@ def within(text: str) -> float | str:
 
 
 def rate(text: str) -> str:
-    """Rows per second, or none."""
+    """Rows per second, times real time, or none."""
     try:
-        right = text == "none" or 0 < float(text) < float("inf")
+        right = text == "none" or 0 < float(text.removesuffix("x")) < float("inf")
     except ValueError:
         right = False
     if not right:
-        msg = f"must be rows per second, more than 0, or none: got {text!r}"
+        msg = f"must be rows per second, times real time (60x), or none: got {text!r}"
         raise argparse.ArgumentTypeError(msg)
     return text

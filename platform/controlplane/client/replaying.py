@@ -48,7 +48,7 @@ def start(control: Control, options: Options) -> None:
         "parallelism": options.parallelism,
         "until": options.until,
         "dry_run": options.dry_run,
-        "rows_per_second": None if options.limit in (None, "none") else float(options.limit),
+        **_limit(options.limit or "none"),
         "drop": options.drop,
         "accept_missing_input": options.accept_missing_input,
         "positions": dict(options.begin),
@@ -112,9 +112,14 @@ def resume(control: Control, options: Options) -> None:
 
 
 def throttle(control: Control, options: Options) -> None:
-    """Let it read at most so many rows a second."""
-    rate = None if options.rate == "none" else float(options.rate)
-    _said(options, control.post(f"replays/{options.replay}/limit", {"rows_per_second": rate}))
+    """Let it read at most so many rows a second, or so many times as fast as real time."""
+    _said(options, control.post(f"replays/{options.replay}/limit", _limit(options.rate)))
+
+
+def _limit(text: str) -> dict[str, float | None]:
+    rows = None if text == "none" or text.endswith("x") else float(text)
+    times = float(text[:-1]) if text.endswith("x") else None
+    return {"rows_per_second": rows, "times_real_time": times}
 
 
 def tune(control: Control, options: Options) -> None:
@@ -141,8 +146,9 @@ def _said(options: Options, found: Row) -> None:
     if options.json:
         print_json(found)
     else:
-        limit = found["read_limit"]
-        how = "as fast as it can" if limit is None else f"at most {limit:,.15g} rows a second"
+        rows, times = found["read_limit"], found["speed_limit"]
+        how = "as fast as it can" if rows is None else f"at most {rows:,.15g} rows a second"
+        how = how if times is None else f"at most {times:,.15g}× real time"
         print(f"{found['name']} {'is paused' if found['paused'] else f'reads {how}'}")
 
 

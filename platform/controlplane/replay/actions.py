@@ -27,11 +27,13 @@ from controlplane.operations.models import Operation
 from controlplane.operations.start import key_of, start_operation
 from controlplane.replay import lifecycle
 from controlplane.replay.cutting import chosen
+from controlplane.replay.limits import Limit
 from controlplane.replay.models import OPEN, Difference, Replay
 from controlplane.replay.positions import Positions, checked_positions
 from controlplane.replay.preflight import check_fit
 from controlplane.snapshots.models import Savepoint
 
+NO_LIMIT = Limit()
 MAX_OPEN = 10
 """Replays of one job at a time: each needs slots of its own, and nobody can follow more."""
 
@@ -45,7 +47,7 @@ def start_replay(
     *,
     until: datetime | None = None,
     discards: bool = False,
-    read_limit: float | None = None,
+    limit: Limit = NO_LIMIT,
     drop: Collection[str] = (),
     accept_missing: Collection[str] = (),
     positions: Positions = MappingProxyType({}),
@@ -53,7 +55,7 @@ def start_replay(
     """Replay `version` from `savepoint` beside the live job. Operator.
 
     `until`: the event time at which it ends; `discards`: whether its sinks write nothing;
-    `read_limit`: rows per second from the moment that every task runs; `drop`: state (uid, or
+    `limit`: how fast it may read from the moment that every task runs; `drop`: state (uid, or
     uid/state) that may be left behind; `accept_missing`: sources (uid) that may go on without
     input which is not there any more; `positions`: where sources (uid) begin instead of at the
     savepoint, earliest or an ISO time.
@@ -63,7 +65,7 @@ def start_replay(
     check_fit(savepoint, version)
     subtasks = checked_parallelism(parallelism)
     check_until(savepoint, until)
-    _check_limit(read_limit)
+    limit.check()
     elsewhere = checked_positions(savepoint, positions)
     left_behind, accepted = sorted(set(drop)), sorted(set(accept_missing))
     with transaction.atomic():
@@ -72,7 +74,7 @@ def start_replay(
         if job.replays.filter(status__in=OPEN).count() >= MAX_OPEN:
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
-        wishes: dict[str, Any] = {"until": until, "discards": discards, "read_limit": read_limit}
+        wishes: dict[str, Any] = {"until": until, "discards": discards, **_columns(limit)}
         wishes |= {"accepted_gaps": accepted, "positions": elsewhere}
         replay = _create(actor, savepoint, version, left_behind, parallelism=subtasks, **wishes)
         params: dict[str, Any] = {"replay": replay.pk, "version": version.pk}
@@ -99,7 +101,7 @@ def clone_replay(
         idempotency_key,
         until=replay.until,
         discards=replay.discards,
-        read_limit=replay.read_limit,
+        limit=replay.limit,
         drop=drop,
         accept_missing=accept_missing,
         positions=replay.positions,
@@ -113,10 +115,14 @@ def abandon_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Op
     return start_operation("abandon_replay", replay.job, actor, params, idempotency_key)
 
 
-def limit_replay(replay: Replay, actor: User, rows_per_second: float | None) -> None:
-    """Let it read at most so fast; None: as fast as it can. Operator."""
-    _check_limit(rows_per_second)
-    _read_at(replay, actor, "replay.limit", read_limit=rows_per_second)
+def limit_replay(replay: Replay, actor: User, limit: Limit) -> None:
+    """Let it read at most so fast. Operator."""
+    limit.check()
+    _read_at(replay, actor, "replay.limit", **_columns(limit))
+
+
+def _columns(limit: Limit) -> dict[str, float | None]:
+    return {"read_limit": limit.rows_per_second, "speed_limit": limit.times_real_time}
 
 
 def pause_replay(replay: Replay, actor: User, *, paused: bool) -> None:
@@ -143,9 +149,10 @@ def _read_at(replay: Replay, actor: User, name: str, **values: Any) -> None:
 def _ask_for_limit(replay: Replay) -> None:
     if replay.run is None:
         return
-    limit = 0.0 if replay.paused else replay.read_limit
+    limit = Limit(0.0) if replay.paused else replay.limit
+    rows, times = limit.rows_per_second, limit.times_real_time
     try:
-        client_for(replay.job.cluster).limit_reading(replay.run.engine_job_id, limit)
+        client_for(replay.job.cluster).limit_reading(replay.run.engine_job_id, rows, times)
     except EngineAway as error:
         raise Refused(502, "engine", error.message) from error
     except EngineError as error:
@@ -197,12 +204,6 @@ def _earlier(job: Job, actor: User, idempotency_key: str) -> tuple[Replay, Opera
     key = key_of(actor, idempotency_key)
     same = Operation.objects.filter(idempotency_key=key, job=job, kind="start_replay").first()
     return (Replay.objects.get(pk=same.params["replay"]), same) if same else None
-
-
-def _check_limit(rows_per_second: float | None) -> None:
-    if rows_per_second is not None and not 0 < rows_per_second < float("inf"):
-        msg = f"read limit must be rows per second, more than 0: got {rows_per_second}"
-        raise invalid(msg, "rows_per_second")
 
 
 def check_until(savepoint: Savepoint, until: datetime | None) -> None:

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import models
 
+from controlplane.replay.limits import Limit
+
 LEVEL_FOR_S = 5.0
 """Longer than a burst of a source lasts, short enough for a first replay."""
 BACK_DAYS = 7.0
@@ -125,6 +127,11 @@ class Replay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job.name}@{self.name}"
+
+    @property
+    def limit(self) -> Limit:
+        """How fast it may read, when it is not paused."""
+        return Limit(self.read_limit, self.speed_limit)
 
     @property
     def name(self) -> str:

@@ -105,8 +105,7 @@ def _pace(replay: Replay) -> str:
     """How fast it reads, and where it ends."""
     if replay.paused:
         return "paused"
-    limit = replay.read_limit
-    pace = "at full speed" if limit is None else f"at most {limit:,.15g} rows a second"
+    pace = replay.limit.words
     end = "" if replay.until is None else f", up to {replay.until:%d %b %Y %H:%M} UTC"
     return pace + end
 

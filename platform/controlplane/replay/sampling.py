@@ -130,7 +130,7 @@ def _note(replay: Replay, found: Progress, why: str) -> str:
 
 
 def _pace(replay: Replay) -> Pace:
-    return Pace(replay.paused, replay.read_limit)
+    return Pace(replay.paused, replay.read_limit, replay.speed_limit)
 
 
 def _limit(replay: Replay) -> float | None:

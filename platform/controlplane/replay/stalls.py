@@ -86,6 +86,9 @@ class Pace:
 
     paused: bool = False
     limit: float | None = None
+    """Rows per second."""
+    speed: float | None = None
+    """Times real time."""
 
 
 def seen_of(sighting: JobSighting, held: str = "") -> Seen:
@@ -134,6 +137,9 @@ def _not_running(seen: Seen) -> Stall:
 
 
 def _limited(seen: Seen, pace: Pace) -> Stall | None:
+    if pace.speed is not None:
+        text = f"its event time may pass at most {pace.speed:,.15g}× as fast as real time"
+        return Stall(Cause.READ_LIMIT, text)
     if pace.limit is None or (seen.rate is not None and seen.rate < AT_THE_LIMIT * pace.limit):
         return None
     does = "" if seen.rate is None else ", and do"

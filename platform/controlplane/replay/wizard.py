@@ -17,6 +17,7 @@ from controlplane.backends.contract import RestoreRow
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.moments import epoch_ms
 from controlplane.replay.actions import check_until
+from controlplane.replay.limits import Limit
 from controlplane.replay.models import Replay
 from controlplane.replay.positions import Positions
 from controlplane.replay.preflight import preflight
@@ -37,8 +38,7 @@ class Plan:
     savepoint: Savepoint
     version: JobVersion
     parallelism: int
-    read_limit: float | None
-    """Rows per second; None is as fast as it can."""
+    limit: Limit
     until: datetime | None
     """Event time at which it ends."""
     discards: bool
@@ -65,8 +65,8 @@ class Plan:
         job = self.savepoint.job.name
         words = ["headwater replay start", job, str(self.savepoint.pk), str(self.version.number)]
         words += ["-p", str(self.parallelism)]
-        if self.read_limit is not None:
-            words += ["--limit", f"{self.read_limit:.15g}"]
+        if text := str(self.limit):
+            words += ["--limit", text]
         if self.until is not None:
             words += ["--until", f"{self.until:%Y-%m-%dT%H:%M:%SZ}"]
         words += ["--dry-run"] if self.discards else []
@@ -86,7 +86,7 @@ def plan_of(replay: Replay) -> Plan:
         savepoint=replay.savepoint,
         version=replay.version,
         parallelism=replay.parallelism,
-        read_limit=replay.read_limit,
+        limit=replay.limit,
         until=replay.until,
         discards=replay.discards,
         drop=(),

@@ -101,6 +101,8 @@ def test_throttled_paused_and_resumed(headwater, replay, engine):
     assert headwater("replay", "pause", one)[1] == "r-1 is paused\n"
     assert engine.limits[job] == 0.0
     assert headwater("replay", "resume", one)[0] == 0
+    said = headwater("replay", "throttle", one, "60x")[1]
+    assert (said, engine.speeds[job]) == ("r-1 reads at most 60× real time\n", 60.0)
     assert headwater("replay", "throttle", one, "none")[1] == "r-1 reads as fast as it can\n"
     assert engine.limits[job] is None
     told = json.loads(headwater("--json", "replay", "pause", one)[1])

@@ -20,6 +20,7 @@ from controlplane.replay.actions import (
     promote_replay,
     start_replay,
 )
+from controlplane.replay.limits import Limit
 from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
 from controlplane.replay.sampling import record_sample
@@ -237,7 +238,7 @@ def test_it_starts_without_the_state_that_was_agreed_to_and_reads_at_its_pace(
     savepoint, version_2, alice, drive, engine
 ):
     replay, operation = start_replay(
-        savepoint, version_2, alice, 2, read_limit=5000.0, drop=["late", "late"]
+        savepoint, version_2, alice, 2, limit=Limit(5000.0), drop=["late", "late"]
     )
     assert drive(operation).error == ""
     replay.refresh_from_db()
@@ -245,7 +246,7 @@ def test_it_starts_without_the_state_that_was_agreed_to_and_reads_at_its_pace(
     assert (started.allow_non_restored, replay.run.dropped) == (frozenset({"late"}), ["late"])
     assert (engine.limits[replay.run.engine_job_id], replay.read_limit) == (5000.0, 5000.0)
     with pytest.raises(Refused, match="read limit must be rows per second, more than 0: got -1"):
-        start_replay(savepoint, version_2, alice, 2, read_limit=-1.0)
+        start_replay(savepoint, version_2, alice, 2, limit=Limit(-1.0))
 
 
 def test_the_preflight_shows_each_operator(savepoint, version_2, engine):

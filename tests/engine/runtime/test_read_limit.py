@@ -116,13 +116,39 @@ def test_an_empty_split_still_becomes_idle_beside_one_that_takes_all_of_the_limi
     assert run.splits["b"].idle
 
 
-def rows_by_split(changes: list[tuple[int, float | None]]) -> dict[str, list[dict]]:
-    """Everything that a source gives while its limit changes: (µs of waiting, rate)."""
+@pytest.mark.parametrize("speed", [1.0, 60.0, 86_400.0])
+@pytest.mark.parametrize("apart", [1_000, SECOND, 3_600 * SECOND])
+def test_event_time_passes_at_the_multiple_of_real_time_and_no_faster(speed, apart):
+    run = source_run({"a": frame(*range(0, 20_000 * apart, apart)), "b": frame(*range(0, 1, 1))})
+    run.limit(None, 1, Micros(0), speed)
+    now, end = 0, 60 * SECOND
+    while now < end and not run.ended:
+        run.poll(Micros(now), 16_384, 0)
+        came = max(0, run.splits["a"].watermark)
+        assert came <= speed * (now + FULL_S * SECOND) + 3 * apart
+        now = max(now + 1, run.again_at)
+    if now >= end and apart <= speed * SECOND / 4:
+        assert came >= min(speed * end * 0.9, 19_999 * apart)
+
+
+def test_a_gap_that_was_read_is_waited_for_and_a_change_forgets_it():
+    hour = 3_600 * SECOND
+    run = source_run({"a": frame(0, hour, hour + 1)})
+    run.limit(None, 1, Micros(0), 60.0)
+    read, _ = run_until(run, 0, 30 * SECOND, max_rows=1)
+    assert len(read) == 2
+    assert run.again_at == pytest.approx(60 * SECOND, abs=SECOND)
+    run.limit(None, 1, Micros(30 * SECOND))
+    assert isinstance(run.poll(Micros(30 * SECOND), 1, 0)[0], Batch)
+
+
+def rows_by_split(changes: list[tuple[int, float | None, float | None]]) -> dict[str, list[dict]]:
+    """Everything that a source gives while its limit changes: (µs of waiting, rate, speed)."""
     times = {"a": (5, 1, 9, 2, 30, 8, 31), "b": (6, 6, 1, 40, 3, 2, 41)}
     splits = {name: frame(*of).with_columns(split=pl.lit(name)) for name, of in times.items()}
     run, now, given = source_run(splits), 0, []
-    for waiting, rate in [*changes, (0, None)]:
-        run.limit(rate, 1, Micros(now))
+    for waiting, rate, speed in [*changes, (0, None, None)]:
+        run.limit(rate, 1, Micros(now), speed)
         for _ in range(3):
             given += [e.frame for e in run.poll(Micros(now), 2, 0) if isinstance(e, Batch)]
             now += waiting
@@ -135,7 +161,12 @@ def rows_by_split(changes: list[tuple[int, float | None]]) -> dict[str, list[dic
 @settings(max_examples=25)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 2 * SECOND), st.sampled_from([None, 0, 1, 7, 100])), max_size=6
+        st.tuples(
+            st.integers(0, 2 * SECOND),
+            st.sampled_from([None, 0, 1, 7, 100]),
+            st.sampled_from([None, 1e-6, 1.0]),
+        ),
+        max_size=6,
     )
 )
 def test_no_limit_changes_a_row_or_how_late_it_is(changes):

@@ -38,6 +38,7 @@ from controlplane.api.schema.replays import (
 from controlplane.operations.models import Operation
 from controlplane.replay import actions
 from controlplane.replay.compared import comparison_of
+from controlplane.replay.limits import Limit as Pace
 from controlplane.replay.models import Replay
 from controlplane.replay.preflight import preflight
 from controlplane.replay.readiness import Answer, promotion, rollback
@@ -73,7 +74,7 @@ def start(request: ApiRequest, name: str, body: ReplayIn) -> Status[dict[str, An
         parallelism=body.parallelism,
         until=body.until,
         discards=body.dry_run,
-        read_limit=body.rows_per_second,
+        limit=Pace(body.rows_per_second, body.times_real_time),
         drop=body.drop,
         accept_missing=body.accept_missing_input,
         positions=body.positions,
@@ -131,10 +132,11 @@ def accept(request: ApiRequest, replay_id: int, difference_id: int) -> dict[str,
 
 
 @router.post("replays/{replay_id}/limit", response=ReplayOut, summary="Throttle")
-def limit(request: ApiRequest, replay_id: int, body: LimitIn) -> Replay:
-    """Let it read at most so many rows a second; null: as fast as it can. Operator."""
+def throttle(request: ApiRequest, replay_id: int, body: LimitIn) -> Replay:
+    """Let it read at most so fast; null: as fast as it can. Operator."""
     replay = replay_for(request.auth, replay_id)
-    actions.limit_replay(replay, request.auth, body.rows_per_second)
+    limit = Pace(body.rows_per_second, body.times_real_time)
+    actions.limit_replay(replay, request.auth, limit)
     return replay
 
 

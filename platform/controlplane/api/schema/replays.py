@@ -33,6 +33,7 @@ class ReplayOut(Schema):
     cut_at: datetime | None = Field(description="event time from which on its results count")
     discards: bool
     read_limit: float | None = Field(description="rows per second; null: none")
+    speed_limit: float | None = Field(description="times real time; null: none")
     positions: dict[str, str]
     paused: bool
     percent: float | None = Field(description="of the way from the savepoint to the live job")
@@ -115,6 +116,7 @@ class ReplayIn(CloneIn):
     until: AwareDatetime | None = Field(None, description="event time at which it ends")
     dry_run: bool = Field(False, description="its sinks write nothing")
     rows_per_second: float | None = Field(None, gt=0, description="that it reads; null: no limit")
+    times_real_time: float | None = Field(None, gt=0, description="or how fast event time passes")
     positions: dict[str, str] = Field(
         {}, description="source uid to where it begins: earliest, or an ISO time"
     )
@@ -131,6 +133,7 @@ class LimitIn(Schema):
     """How fast a replay may read."""
 
     rows_per_second: float | None = Field(None, gt=0, description="null: as fast as it can")
+    times_real_time: float | None = Field(None, gt=0, description="or how fast event time passes")
 
 
 class PauseIn(Schema):

@@ -32,6 +32,7 @@ from controlplane.operations.steps import ending, starting
 from controlplane.operations.steps.rows import conclude, replay_of, run_of, version_of
 from controlplane.operations.steps.settling import settle
 from controlplane.replay import lifecycle as replays
+from controlplane.replay.limits import Limit
 from controlplane.replay.models import HANDING_OVER
 from controlplane.replay.outputs.handing import create_outputs
 from controlplane.replay.outputs.targets import targets_of
@@ -61,9 +62,10 @@ def confirm(context: Context) -> Outcome:
     if isinstance(outcome, Wait):
         return outcome
     engine_job_id = run_of(context.operation).engine_job_id
-    limit = replay_of(context.operation).read_limit
-    if limit is not None and outcome.found["state"] == "RUNNING":
-        context.engine.limit_reading(engine_job_id, limit)
+    limit = replay_of(context.operation).limit
+    if limit != Limit() and outcome.found["state"] == "RUNNING":
+        rows, times = limit.rows_per_second, limit.times_real_time
+        context.engine.limit_reading(engine_job_id, rows, times)
     plan = context.engine.engine_plan(engine_job_id)
     return Done({**outcome.found, "engine_plan": dict(plan)})
 
