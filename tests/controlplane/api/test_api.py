@@ -339,6 +339,20 @@ def test_a_rule_is_watched_and_its_alert_taken(program, flights):
     assert program.post("alert-rules", wish | {"measure": "mood"}).status_code == 422
 
 
+def test_a_route_says_its_secret_once_and_its_address_never(alice, flights):
+    program = Caller(alice, "admin")
+    wish = {"team": "payments", "kind": "slack", "target": "https://hooks.slack.com/services/T/B/x"}
+    made = program.post("alert-routes", wish)
+    assert (made.status_code, made.json()["host"]) == (201, "hooks.slack.com")
+    assert made.json()["secret"]
+
+    (listed,) = program.get("alert-routes").json()["items"]
+    assert listed == {name: one for name, one in made.json().items() if name != "secret"}
+    assert "services" not in json.dumps(listed)
+    assert program.post("alert-routes", wish | {"target": "http://x"}).status_code == 400
+    assert program.post(f"alert-routes/{listed['id']}", method="delete").status_code == 204
+
+
 def test_a_stopped_job_moves_to_another_cluster(program, flights):
     Cluster.objects.create(name="other", url="fake://other")
     moved = program.post("jobs/flights/move", {"cluster": "other", "reason": "more room"})

@@ -1,4 +1,4 @@
-"""Alerts: what fires, and the rules that look."""
+"""Alerts: what fires, the rules that look, and who is told."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ninja import Router, Status
 
 from controlplane.access.lookup import (
     alert_for,
+    alert_route_for,
     alert_rule_for,
     job_for,
     team_for,
@@ -16,10 +17,19 @@ from controlplane.access.lookup import (
     visible_teams,
 )
 from controlplane.alerts import actions
-from controlplane.alerts.models import Alert, AlertRule
+from controlplane.alerts.models import Alert, AlertRule, Route
 from controlplane.api.auth import ApiRequest
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
-from controlplane.api.schema.alerts import AlertOut, MuteIn, RuleChange, RuleIn, RuleOut
+from controlplane.api.schema.alerts import (
+    AlertOut,
+    MuteIn,
+    RouteIn,
+    RouteMade,
+    RouteOut,
+    RuleChange,
+    RuleIn,
+    RuleOut,
+)
 
 router = Router(tags=["alerts"])
 
@@ -95,4 +105,27 @@ def change_rule(request: ApiRequest, rule_id: int, body: RuleChange) -> AlertRul
 def remove_rule(request: ApiRequest, rule_id: int) -> Status[None]:
     """Look no more; its alerts go with it. Operator."""
     actions.remove_rule(alert_rule_for(request.auth, rule_id), request.auth)
+    return Status(204, None)
+
+
+@router.get("alert-routes", response=Page[RouteOut], summary="List who is told")
+def list_routes(
+    request: ApiRequest, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = ""
+) -> dict[str, Any]:
+    """Those of your teams; of an address that may be a secret only the host."""
+    found = Route.objects.filter(team__in=visible_teams(request.auth)).select_related("team")
+    return page(found, list, limit, cursor, "id")
+
+
+@router.post("alert-routes", response={201: RouteMade}, summary="Tell somebody")
+def add_route(request: ApiRequest, body: RouteIn) -> Status[Route]:
+    """Of a team's alerts, from now on; the secret of a webhook is told nowhere else. Admin."""
+    team = team_for(request.auth, body.team)
+    return Status(201, actions.add_route(team, request.auth, kind=body.kind, target=body.target))
+
+
+@router.delete("alert-routes/{route_id}", response={204: None}, summary="Tell somebody no more")
+def remove_route(request: ApiRequest, route_id: int) -> Status[None]:
+    """What waits to be told them is not. Admin."""
+    actions.remove_route(alert_route_for(request.auth, route_id), request.auth)
     return Status(204, None)

@@ -1,4 +1,4 @@
-"""Alerts, and the rules that look."""
+"""Alerts, the rules that look, and who is told."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from ninja import Field, Schema
 
 from controlplane.alerts.actions import MOST_SECONDS
-from controlplane.alerts.models import Alert, AlertRule
+from controlplane.alerts.models import Alert, AlertRule, Route
 from controlplane.api.schema.jobs import Reason
 
 
@@ -96,3 +96,31 @@ class MuteIn(Schema):
 
     minutes: int = Field(ge=1, le=43_200)
     reason: str = Field(min_length=1, max_length=300)
+
+
+class RouteIn(Schema):
+    """Where a team is told of its alerts."""
+
+    team: str = Field(max_length=64)
+    kind: Route.Kind
+    target: str = Field(max_length=500, description="an https address, or an email address")
+
+
+class RouteOut(Schema):
+    """Where a team is told."""
+
+    id: int
+    team: str
+    kind: str
+    host: str = Field(description="the target without what may be a secret in it")
+
+    @staticmethod
+    def resolve_team(route: Route) -> str:
+        """Its name."""
+        return route.team.name
+
+
+class RouteMade(RouteOut):
+    """A new one."""
+
+    secret: str = Field(description="with which the body of a webhook is signed")
