@@ -217,6 +217,21 @@ def test_what_cannot_get_there_in_time_leaves_everything_as_it_was(
     assert (replay.status, replay.run.state) == (Replay.Status.CAUGHT_UP, "RUNNING")
 
 
+def test_a_replay_that_got_past_the_cut_leaves_all_to_the_old_version(
+    replay, flights, alice, engine, drive
+):
+    promotion = promote_replay(replay, alice, at=AT)
+
+    def get_past_it(_point):
+        promotion.refresh_from_db()
+        if promotion.step == "stop_replay":
+            engine.splits = {"EWR": {"watermark": epoch_us(AT + timedelta(days=1))}}
+
+    ended = drive(promotion, get_past_it)
+    assert "the replay had got to 2014-01-01 00:00:00 UTC already" in ended.error
+    assert running(engine) == [("v1", WHOLE)]
+
+
 @pytest.mark.parametrize("at", [None, AT])
 def test_when_no_version_can_be_started_the_operation_says_so_and_what_to_do(
     replay, flights, alice, engine, drive, at

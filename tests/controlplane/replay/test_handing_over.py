@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from controlplane.metrics.line_protocol import Point
-from controlplane.metrics.store import OUTPUTS, series_store
+from controlplane.metrics.store import OUTPUTS, embedded_store, series_store
 from controlplane.replay.comparison.compare import HOUR_US
 from controlplane.replay.comparison.found import Verdict
 from controlplane.replay.comparison.keeping import count
@@ -112,6 +112,23 @@ def test_outputs_of_every_kind_are_swapped_and_restored(replay, tmp_path):
     for _ in range(2):
         restore_all(replay, [REPLAY, "c" * 32])
         assert delays(target) == ([1] * 5,) * 2
+
+
+def test_cut_over_at_a_time_only_what_was_written_from_there_on_gives_way(replay, tmp_path):
+    for name in ("daily", "daily@r-1.new"):
+        embedded_store().remove(OUTPUTS, name, 0)
+    target, cut = tmp_path / "daily", BEGIN + 3 * DAY
+    write(target, OLD, range(4), 1)
+    write(target, "c" * 32, range(4, 6), 2)
+    Replay.objects.update(cut_at=cut)
+    replay.refresh_from_db()
+    for since, points in ((None, [1] * 4 + [2] * 2), (cut + timedelta(microseconds=1), [1] * 4)):
+        replay.outputs.update(new_from=since)
+        for _ in range(2):
+            restore_all(replay, ["c" * 32])
+            assert delays(target) == ([1] * 4, points)
+    kept = series_store().query(OUTPUTS, "daily@r-1.new", "delay")
+    assert [int(value) for one in kept for _, value in one.points] == [2, 2]
 
 
 def test_looks_compare_each_closed_window_once(replay, tmp_path):

@@ -10,9 +10,10 @@ from controlplane.operations.kinds.discard import Discard
 from controlplane.operations.kinds.dispose import Dispose
 from controlplane.operations.kinds.import_savepoint import ImportSavepoint
 from controlplane.operations.kinds.move import Move
-from controlplane.operations.kinds.promotions import PromoteReplay, RollBackReplay
+from controlplane.operations.kinds.promotions import PromoteReplay
 from controlplane.operations.kinds.replays import AbandonReplay, StartReplay
 from controlplane.operations.kinds.rescale import Rescale
+from controlplane.operations.kinds.roll_back import RollBackReplay
 from controlplane.operations.kinds.savepoint import TakeSavepoint
 from controlplane.operations.kinds.stop import Drain, Stop
 from controlplane.operations.kinds.upgrade import Rollback, Upgrade

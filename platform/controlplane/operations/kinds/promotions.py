@@ -1,9 +1,8 @@
-"""Promote a replay: its version takes the place of the live one; and roll back.
+"""Promote a replay: its version takes the place of the live one, with what it has corrected.
 
     promote    upload → ready → trigger → savepoint → manifest → old_end →
                stop_replay → replay_savepoint → replay_end → swap → start → confirm
     recovery   look → withdraw → gone → restore → upload_old → start_old → confirm_old
-    roll back                  cancel → gone → restore → upload_old → start_old → confirm_old
 
 Guarantee   At no moment do two runs write to the targets: a run is started when the one before was
             seen to end. A promotion that fails leaves the old version running, with its outputs as
@@ -13,12 +12,11 @@ Guarantee   At no moment do two runs write to the targets: a run is started when
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from controlplane.jobs import lifecycle as runs
-from controlplane.jobs.models import Job, Run, RunState
+from controlplane.jobs.models import Job, RunState
 from controlplane.moments import epoch_ms
 from controlplane.operations.contract import (
     Context,
@@ -40,7 +38,7 @@ from controlplane.operations.steps.rows import (
     savepoint_of,
 )
 from controlplane.replay import lifecycle as replays
-from controlplane.replay.readiness import promotion, rollback
+from controlplane.replay.readiness import promotion
 from controlplane.snapshots.models import Savepoint
 
 BEFORE_ANYTHING = ("upload", "ready")
@@ -254,56 +252,4 @@ class PromoteReplay(Kind):
         snapshotting.fail_savepoint(context, failure)
         runs.want(context.job, Job.Desired.RUNNING)
         replays.not_promoted(replay_of(context.operation), str(failure), context.now)
-        ending.end_unstarted(context, failure)
-
-
-def record_rolled_back(context: Context) -> None:
-    """The old version is the live one again."""
-    starting.record_up(context)
-    operation, replay = context.operation, replay_of(context.operation)
-    run = run_of(operation)
-    replays.rolled_back(replay, context.now)
-    text = (
-        f"{context.job.name} runs version {run.version.number} again, "
-        f"from savepoint {run.restored_from_id}, with its outputs"
-    )
-    conclude(context, text, f"/replays/{replay.pk}/")
-
-
-class RollBackReplay(Kind):
-    """Let the old version take its place again, with its outputs."""
-
-    name = "rollback_replay"
-    steps = (
-        Step("cancel", "asks the engine to cancel the new version", ending.cancel),
-        *BACK,
-        replace(CONFIRM_OLD, record=record_rolled_back),
-    )
-
-    settled = frozenset(step.name for step in steps)
-
-    def check(self, job: Job, params: Mapping[str, Any]) -> None:
-        """Only while the run that was promoted is still the live one."""
-        rollback(job.replays.get(pk=params["replay"])).require()
-
-    def begin(self, operation: Operation, now: datetime) -> None:
-        """It is about the promoted run, and the one before it."""
-        replay = replay_of(operation)
-        operation.run = replay.new_run
-        operation.result |= {
-            "run": replay.new_run_id,
-            "old_run": replay.old_run_id,
-            "savepoint": replay.old_savepoint_id,
-        }
-        replays.rolling_back(replay)
-
-    def fail(self, context: Context, failure: StepFailed) -> None:
-        """Say that no version runs."""
-        operation, replay = context.operation, replay_of(context.operation)
-        run = Run.objects.get(pk=operation.result["old_run"])
-        text = (
-            f"no version of {context.job.name} runs: {failure}; start version "
-            f"{run.version.number} from savepoint {replay.old_savepoint_id}"
-        )
-        replays.not_rolled_back(replay, text, context.now)
         ending.end_unstarted(context, failure)
