@@ -122,18 +122,3 @@ def test_events_of_a_timeline_are_walked_and_a_merged_one_lists_its_members(page
     merged = next(name for name in told if re.search(r"\d+ savepoints", name))
     members = [line for line in told[merged] if re.match(r"\d\d:\d\d:\d\d .*avepoint", line)]
     assert len(members) == int(re.search(r"(\d+) savepoints", merged)[1])
-
-
-def test_one_instant_is_told_of_every_line_of_the_history(page: Page):
-    open_live(page, "/jobs/orders/?range=60")
-    expect(page.locator("#history path")).not_to_have_count(0)
-    drawn = page.locator("#history svg")
-    x = drawn.bounding_box()["width"] * 0.6
-    drawn.hover(position={"x": x, "y": 20})
-    lines = page.get_by_role("tooltip").locator("> div")
-    expect(lines.locator(".k")).to_have_text(
-        [re.compile(r"\d+ Nov"), "Records in", "Watermark delay"]
-    )
-    expect(lines.nth(1)).to_contain_text("k/s")
-    hair = page.locator("#history .hair").get_attribute("x1")
-    assert abs(float(hair) - x) < 2
