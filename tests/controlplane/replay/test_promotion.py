@@ -18,6 +18,7 @@ from controlplane.replay.actions import (
     promote_replay,
     rollback_replay,
 )
+from controlplane.replay.limits import Limit
 from controlplane.replay.models import Difference, Replay, ReplayOutput
 from operation_cases import caught_up
 
@@ -162,15 +163,15 @@ def test_a_job_that_was_started_again_since_is_not_rolled_back(replay, flights, 
 
 def test_a_replay_is_throttled_paused_and_goes_on_at_its_limit(replay, alice, engine):
     limits, job = engine.limits, replay.run.engine_job_id
-    limit_replay(replay, alice, 500.0)
+    limit_replay(replay, alice, Limit(500.0))
     pause_replay(replay, alice, paused=True)
     assert limits[job] == 0.0
     pause_replay(replay, alice, paused=False)
     assert limits[job] == 500.0
-    limit_replay(replay, alice, None)
+    limit_replay(replay, alice, Limit())
     assert limits[job] is None
     with pytest.raises(Refused, match="more than 0"):
-        limit_replay(replay, alice, 0.0)
+        limit_replay(replay, alice, Limit(0.0))
     engine.away = True
     with pytest.raises(Refused, match="does not answer"):
         pause_replay(replay, alice, paused=True)
