@@ -49,6 +49,17 @@ class TuneForm(forms.Form):
     back_days = forms.FloatField(error_messages={"invalid": "give days, such as 7"})
 
 
+class ToleranceForm(forms.Form):
+    """How far the numbers of a column may be apart."""
+
+    output = forms.CharField(max_length=200)
+    column = forms.CharField(max_length=200, error_messages={"required": "choose a column"})
+    how = forms.CharField(max_length=20)
+    value = forms.FloatField(
+        required=False, error_messages={"invalid": "give a number, such as 0.01; empty is none"}
+    )
+
+
 class ReplayForm(Choices, Wish):
     """Start a replay."""
 

@@ -144,6 +144,7 @@ urlpatterns = [
     path("replays/<int:replay_id>/limit/", replay_acts.limit, name="limit_replay"),
     path("replays/<int:replay_id>/pause/", replay_acts.pause, name="pause_replay"),
     path("replays/<int:replay_id>/tune/", replay_acts.tune, name="tune_replay"),
+    path("replays/<int:replay_id>/tolerance/", replay_acts.tolerate, name="tolerate"),
     path("replays/<int:replay_id>/accept/", replay_acts.accept, name="accept_difference"),
     path("replays/<int:replay_id>/promote/", replay_acts.promote, name="promote"),
     path("replays/<int:replay_id>/rollback/", replay_acts.roll_back, name="roll_back"),

@@ -164,6 +164,9 @@ ROUTES: dict[str, Rule] = {
     "POST /replays/<int:replay_id>/limit/": operator(rows_per_second="100"),
     "POST /replays/<int:replay_id>/pause/": operator(paused="1"),
     "POST /replays/<int:replay_id>/tune/": operator(level_for_s="5", back_days="7"),
+    "POST /replays/<int:replay_id>/tolerance/": operator(
+        output="daily", column="n", how="absolute", value="1"
+    ),
     "POST /replays/<int:replay_id>/accept/": operator(difference="{difference}"),
     "POST /replays/<int:replay_id>/promote/": operator(typed="{replay_name}"),
     "POST /replays/<int:replay_id>/rollback/": operator(typed="{replay_name}"),
@@ -254,6 +257,7 @@ ROUTES: dict[str, Rule] = {
     "POST /api/v1/replays/<replay_id>/differences/<difference_id>/accept": operator(),
     "POST /api/v1/replays/<replay_id>/limit": operator(rows_per_second="100"),
     "POST /api/v1/replays/<replay_id>/tuning": operator(level_for_s="5"),
+    "POST /api/v1/replays/<replay_id>/tolerance": operator(output="daily", column="n"),
     "POST /api/v1/replays/<replay_id>/pause": operator(paused="true"),
     "GET /api/v1/replays/<replay_id>/readiness": viewer(),
     "POST /api/v1/replays/<replay_id>/promote": operator(),

@@ -10,10 +10,11 @@ from django.views.decorators.http import require_POST
 from controlplane.access.lookup import difference_for, replay_for
 from controlplane.replay import actions
 from controlplane.replay.models import Replay
+from controlplane.replay.tolerances import set_tolerance
 from controlplane.replay.tuning import Tuning, tune_replay
 from dashboard.answers import checked, said, started
 from dashboard.forms import AbandonForm, AcceptForm, LimitForm, PauseForm
-from dashboard.replay_forms import PromoteForm, TuneForm
+from dashboard.replay_forms import PromoteForm, ToleranceForm, TuneForm
 from dashboard.views.requests import UserRequest
 
 
@@ -44,6 +45,16 @@ def tune(request: UserRequest, replay_id: int) -> HttpResponse:
     replay = replay_for(request.user, replay_id)
     tune_replay(replay, request.user, Tuning(**checked(TuneForm(request.POST))))
     return said(request, f"{replay}: saved", _page(replay))
+
+
+@login_required
+@require_POST
+def tolerate(request: UserRequest, replay_id: int) -> HttpResponse:
+    """Change how far the numbers of a column may be apart."""
+    replay = replay_for(request.user, replay_id)
+    asked = checked(ToleranceForm(request.POST))
+    set_tolerance(replay, request.user, **asked)
+    return said(request, f"{asked['output']} is compared again", _page(replay))
 
 
 @login_required

@@ -14,6 +14,7 @@ from controlplane.metrics.queries import output_choices
 from controlplane.replay import actions
 from controlplane.replay.compared import comparison_of
 from controlplane.replay.cutting import proposed
+from controlplane.replay.pausing import expected_pause
 from controlplane.replay.queries import replay_lines, replay_page
 from controlplane.replay.readiness import promotion, rollback
 from dashboard.answers import checked, started
@@ -61,6 +62,7 @@ def one(request: UserRequest, replay_id: int) -> HttpResponse:
             "cut": proposed(replay),
             "promotion": promotion(replay, comparison),
             "rollback": rollback(replay),
+            "pause": expected_pause(replay),
             "replay": replay,
             "frame": job_frame(replay.job, request.user),
             "choices": output_choices(replay.job),

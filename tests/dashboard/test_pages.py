@@ -26,7 +26,7 @@ PAGES = {
     "/jobs/flights/versions/": 14,
     "/jobs/flights/replays/": 14,
     "/replays/": 6,
-    "/replays/1/": 15,
+    "/replays/1/": 17,
     "/replays/new/": 6,
     "/replays/new/?job=flights": 15,
     "/replays/new/?job=flights&step=sinks": 14,

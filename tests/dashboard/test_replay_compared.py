@@ -127,7 +127,7 @@ def test_more_outputs_take_no_more_queries(
 ):
     client, address = as_(alice), reverse("dashboard:replay", args=[replay.pk])
     for number in range(2):
-        with django_assert_num_queries(16):
+        with django_assert_num_queries(18):
             client.get(address)
         ReplayOutput.objects.create(replay=replay, uid=f"other {number}", name="other")
 

@@ -13,6 +13,7 @@ ONE = {
     "throttle": "let it read at most so fast",
     "tune": "change when it has caught up, and how long it can be rolled back",
     "compare": "what differs between old and new output",
+    "tolerate": "how far numbers of a column may be apart; neither value: equal",
     "accept": "say that the new version intends some differences",
     "check": "whether it can be promoted, or rolled back, and what hinders that",
     "promote": "let its version take the place of the live one",
@@ -52,6 +53,11 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
     promote = acts.choices["promote"]
     promote.add_argument("--at", metavar="TIME", help="cut there: 2013-12-01T00:00:00Z, or soon")
+    tolerate = acts.choices["tolerate"]
+    tolerate.add_argument("output", help="as compare tells it")
+    tolerate.add_argument("column", help="of numbers")
+    tolerate.add_argument("--absolute", type=seconds, metavar="NUMBER", help="by so much")
+    tolerate.add_argument("--relative", type=seconds, metavar="PART", help="of the old value")
     tune = acts.choices["tune"]
     tune.add_argument("--within", type=within, metavar="SECONDS", help="behind live, or pace")
     tune.add_argument("--for", type=seconds, dest="level_for", metavar="SECONDS", help="level")

@@ -1,7 +1,8 @@
 """headwater --control URL replay …: a replay planned, started, watched, compared and promoted.
 
 plan | start JOB SAVEPOINT VERSION      clone | watch | pause | resume | throttle | tune REPLAY
-compare REPLAY, accept REPLAY DIFFERENCE    check | promote | rollback | abandon REPLAY
+compare REPLAY                          check | promote | rollback | abandon REPLAY
+tolerate REPLAY OUTPUT COLUMN           accept REPLAY DIFFERENCE
 """
 
 from __future__ import annotations
@@ -178,6 +179,14 @@ def compare(control: Control, options: Options) -> None:
         print(table(("id", "verdict", "fields", "rows", "accepted by", "example"), rows))
 
 
+def tolerate(control: Control, options: Options) -> None:
+    """Change how far the numbers of a column may be apart."""
+    body = {"output": options.output, "column": options.column}
+    body |= {"absolute": options.absolute, "relative": options.relative}
+    control.post(f"replays/{options.replay}/tolerance", body)
+    print(f"{options.output} is compared again")
+
+
 def accept(control: Control, options: Options) -> None:
     """Accept one kind of differences."""
     address = f"replays/{options.replay}/differences/{options.difference}/accept"
@@ -198,6 +207,8 @@ def check(control: Control, options: Options) -> None:
         for one in answer["conditions"]
     ]
     print(table(("condition", "state", "how it stands"), rows))
+    if not is_promoted:
+        print(f"expected pause: {found['expected_pause']}")
     print(answer["why_not"] or f"it can be {'rolled back' if is_promoted else 'promoted'}")
 
 
@@ -229,6 +240,7 @@ ACTS: dict[str, Callable[[Control, Options], None]] = {
         throttle,
         tune,
         compare,
+        tolerate,
         accept,
         check,
         promote,

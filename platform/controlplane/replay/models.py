@@ -108,8 +108,6 @@ class Replay(models.Model):
     """How long no version ran when it was promoted."""
     back_days = models.FloatField(default=BACK_DAYS)
     """Days after its promotion in which it can be rolled back."""
-    old_rows_gone_at = models.DateTimeField(null=True, blank=True)
-    """When the rows that gave way were deleted, after those days."""
     history = models.JSONField(default=list, blank=True)
     """Points of the chart, oldest first: [wall ms, replay's event ms, live event ms]."""
     samples = models.JSONField(default=list, blank=True)

@@ -55,9 +55,6 @@ def tune_replay(replay: Replay, actor: User, tuning: Tuning) -> None:
     if fresh.is_terminal and fresh.status != Replay.Status.PROMOTED:
         msg = f"{fresh} has ended: it is {fresh.get_status_display().lower()}"
         raise conflict(msg)
-    if fresh.old_rows_gone_at is not None:
-        msg = f"{fresh} cannot be rolled back any more: the rows that gave way are deleted"
-        raise conflict(msg)
     before, after = asdict(tuning_of(fresh)), asdict(tuning)
     if before == after:
         return

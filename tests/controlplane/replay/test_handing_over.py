@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
+from controlplane.access.errors import Refused
+from controlplane.audit.models import AuditEntry
 from controlplane.metrics.line_protocol import Point
 from controlplane.metrics.store import OUTPUTS, embedded_store, series_store
 from controlplane.replay.comparison.compare import HOUR_US
@@ -17,6 +19,7 @@ from controlplane.replay.models import Replay
 from controlplane.replay.outputs.handing import create_outputs, restore_all, swap_all
 from controlplane.replay.outputs.tables import committed, scan_files
 from controlplane.replay.outputs.targets import targets_of
+from controlplane.replay.tolerances import set_tolerance
 
 DAY = timedelta(days=1)
 BEGIN = datetime(2013, 3, 1, tzinfo=UTC)
@@ -222,3 +225,41 @@ def test_what_was_accepted_stays_accepted_when_an_hour_is_compared_again(replay,
     looked(replay, NOW + 2 * AT_LEAST)
     difference = replay.outputs.get(uid="files").differences.get()
     assert (difference.rows, difference.accepted_by) == (7, alice)
+
+
+def test_a_tolerance_compares_all_again_and_asks_for_consent_anew(replay, alice, bob, tmp_path):
+    target, beside = tmp_path / "daily", tmp_path / "daily@r-1"
+    write(target, OLD, range(1, 9), 10)
+    write(beside, REPLAY, range(1, 9), 11)
+    for turn in range(2):
+        looked(replay, NOW + turn * AT_LEAST)
+    files = replay.outputs.get(uid="files")
+    files.differences.update(accepted_by=alice, accepted_at=NOW)
+    with pytest.raises(Refused, match="needs the operator role"):
+        set_tolerance(replay, bob, "files", "delay", "relative", 0.1)
+    set_tolerance(replay, alice, "files", "delay", "relative", 0.1)
+    entry = AuditEntry.objects.get(action="replay.tolerance")
+    assert (entry.before["accepted"], entry.after["tolerance"]) == (1, {"delay": {"relative": 0.1}})
+    again = looked(replay, NOW + 2 * AT_LEAST)
+    files.refresh_from_db()
+    assert (again.files, count(files, Verdict.EQUAL), files.differences.count()) == (0, 8, 0)
+    set_tolerance(replay, alice, "files", "delay", "absolute", 0.5)
+    looked(replay, NOW + 3 * AT_LEAST)
+    files.refresh_from_db()
+    assert (count(files, Verdict.CHANGED), files.differences.get().accepted_at) == (8, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("nothing", "delay", "absolute", 1.0), "there is no output nothing"),
+        (("files", "carrier", "absolute", 1.0), "files has no column of numbers carrier: choose"),
+        (("files", "delay", "twice", 1.0), "a tolerance is absolute or relative: got twice"),
+        (("files", "delay", "absolute", -1.0), "must be a number from 0: got -1"),
+        (("told", "delay", "absolute", 1.0), "told is not compared: what a sink of kind print"),
+    ],
+)
+def test_a_tolerance_that_cannot_be_meant_is_refused(replay, alice, given, sentence):
+    replay.outputs.filter(uid="files").update(columns=["delay"])
+    with pytest.raises(Refused, match=sentence):
+        set_tolerance(replay, alice, *given)

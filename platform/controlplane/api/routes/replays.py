@@ -32,6 +32,7 @@ from controlplane.api.schema.replays import (
     ReplayIn,
     ReplayOut,
     ReplayStarted,
+    ToleranceIn,
     TuningIn,
     output_json,
 )
@@ -40,8 +41,10 @@ from controlplane.replay import actions
 from controlplane.replay.compared import comparison_of
 from controlplane.replay.limits import Limit as Pace
 from controlplane.replay.models import Replay
+from controlplane.replay.pausing import expected_pause
 from controlplane.replay.preflight import preflight
 from controlplane.replay.readiness import Answer, promotion, rollback
+from controlplane.replay.tolerances import ABSOLUTE, RELATIVE, set_tolerance
 from controlplane.replay.tuning import tune_replay, tuning_of
 
 router = Router(tags=["replays"])
@@ -152,6 +155,16 @@ def tune(request: ApiRequest, replay_id: int, body: TuningIn) -> Replay:
     return replay
 
 
+@router.post("replays/{replay_id}/tolerance", response=list[OutputOut], summary="Tolerance")
+def tolerate(request: ApiRequest, replay_id: int, body: ToleranceIn) -> list[dict[str, Any]]:
+    """Change how far numbers may be apart; neither value: they must be equal. Operator."""
+    replay = replay_for(request.auth, replay_id)
+    how = RELATIVE if body.relative is not None else ABSOLUTE
+    value = body.absolute if body.relative is None else body.relative
+    set_tolerance(replay, request.auth, body.output, body.column, how, value)
+    return compared(request, replay_id)
+
+
 @router.post("replays/{replay_id}/pause", response=ReplayOut, summary="Pause, or go on")
 def pause(request: ApiRequest, replay_id: int, body: PauseIn) -> Replay:
     """Let it read nothing for now, or go on at its limit. Operator."""
@@ -161,10 +174,15 @@ def pause(request: ApiRequest, replay_id: int, body: PauseIn) -> Replay:
 
 
 @router.get("replays/{replay_id}/readiness", response=ReadinessOut, summary="Can it be promoted")
-def ready(request: ApiRequest, replay_id: int) -> dict[str, Answer]:
+def ready(request: ApiRequest, replay_id: int) -> dict[str, Answer | str]:
     """Whether it can be promoted, and rolled back: every condition, and what would meet it."""
     replay = replay_for(request.auth, replay_id)
-    return {"promotion": promotion(replay), "rollback": rollback(replay)}
+    pause = expected_pause(replay).text
+    return {
+        "promotion": promotion(replay),
+        "rollback": rollback(replay),
+        "expected_pause": pause,
+    }
 
 
 @router.post("replays/{replay_id}/promote", response={202: OperationOut}, summary="Promote")

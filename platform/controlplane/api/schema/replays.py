@@ -88,6 +88,15 @@ class ReplayOut(Schema):
         return replay.run_id
 
 
+class ToleranceIn(Schema):
+    """How far the numbers of a column may be apart and still count as equal."""
+
+    output: str = Field(description="name or uid")
+    column: str
+    absolute: float | None = None
+    relative: float | None = Field(None, description="a part of the old value")
+
+
 class TuningIn(Schema):
     """When a replay has caught up, and how long it can be rolled back; what is left out stays."""
 
@@ -191,6 +200,7 @@ class ReadinessOut(Schema):
 
     promotion: AnswerOut
     rollback: AnswerOut
+    expected_pause: str = Field(description="how long no version will run, and what says so")
 
 
 class DifferenceOut(Schema):
@@ -213,6 +223,8 @@ class OutputOut(Schema):
     beside: str
     why_not: str
     compared_to: datetime | None
+    columns: list[str] = Field(description="of numbers, which may have a tolerance")
+    tolerance: dict[str, dict[str, float]]
     compared: int
     equal: int
     changed: int
@@ -230,6 +242,8 @@ def output_json(one: ComparedOutput) -> dict[str, Any]:
         "beside": output.beside,
         "why_not": output.why_not,
         "compared_to": output.compared_to,
+        "columns": output.columns,
+        "tolerance": output.tolerance,
         "compared": counts.compared,
         "equal": counts.equal,
         "changed": counts.changed,
