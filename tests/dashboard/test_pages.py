@@ -17,7 +17,7 @@ PAGES = {
     "/jobs/flights/": 17,
     "/jobs/flights/checkpoints/": 17,
     "/jobs/flights/savepoints/": 31,
-    "/savepoints/": 20,
+    "/savepoints/": 22,
     "/savepoints/1/": 16,
     "/jobs/flights/exceptions/": 16,
     "/jobs/flights/batches/": 14,
