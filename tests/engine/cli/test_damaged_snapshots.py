@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.checkpoint.restoring.inputs import Positions
 from engine.cli import main
 from engine.cluster.answers.service import JobManagerService
 from engine.cluster.jobs.deployment import Surroundings
@@ -139,7 +140,9 @@ def without_privileges() -> Iterator[None]:
 class BuiltHere(Artifacts):
     """Artifacts that are all the same job, without a process to build it."""
 
-    async def build(self, program: Program, folder: Path) -> Built:
+    async def build(
+        self, program: Program, folder: Path, positions: Positions | None = None
+    ) -> Built:
         return Built(folder, folder, plan_of(every_kind_job(1, OutputTables())))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoint.coordination.effects import SnapshotRequest
+from engine.checkpoint.restoring.inputs import Positions
 from engine.cluster.forgetting import Rules
 from engine.cluster.jobs.deployment import Surroundings
 from engine.cluster.jobs.operations import What
@@ -65,7 +66,7 @@ class Core:
         self.task_manager = PlayedTaskManager(fleet, slots=4)
 
     async def submit(self, number: int, settings: Settings) -> str:
-        async def build(folder: Path) -> Built:
+        async def build(folder: Path, _positions: Positions) -> Built:
             folder.mkdir()
             (folder / GRAPH).write_bytes(b"")
             (folder / PLAN).write_text(PLAN_OF_ALL.to_json())

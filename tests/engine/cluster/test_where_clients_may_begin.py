@@ -13,7 +13,8 @@ from engine.cluster.machines.fleet import Fleet
 from engine.cluster.machines.resources import LocalTaskManagers
 from engine.cluster.programs.artifacts import Artifacts
 from engine.cluster.store.store import Store
-from engine.rest.errors import Forbidden, NotFound
+from engine.errors import SnapshotMissing
+from engine.rest.errors import Forbidden
 from engine.rest.model.requests import PreflightRequest, Program, RunRequest
 
 
@@ -44,7 +45,7 @@ async def test_what_the_operator_allowed_may_be_named(
     service: JobManagerService, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "allowed" / "savepoint-1")
-    with pytest.raises(NotFound):  # the program, which comes after the path
+    with pytest.raises(SnapshotMissing):
         await service.run(RunRequest(Program("none"), savepoint_path=path))
-    with pytest.raises(NotFound):
+    with pytest.raises(SnapshotMissing):
         await service.preflight(PreflightRequest(Program("none"), path))
