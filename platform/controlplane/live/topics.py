@@ -222,6 +222,7 @@ class ReplayRecord(TypedDict, total=False):
 
     status: str  # one of Replay.Status
     compared_ms: float | None  # when old and new output were compared last
+    accepted: int  # kinds of differences
     event_ms: float | None
     live_ms: float | None
     delay_ms: float | None  # event time between the live job and the replay

@@ -188,6 +188,8 @@ def accept_difference(difference: Difference, actor: User) -> None:
     if waiting.update(accepted_by=actor, accepted_at=timezone.now()):
         after = {"difference": str(difference), "rows": difference.rows}
         record(actor, "replay.accept", str(replay), job=replay.job, after=after)
+        accepted = Difference.objects.filter(output__replay=replay).exclude(accepted_at=None)
+        lifecycle.tell(replay, accepted=accepted.count())
 
 
 def rollback_replay(replay: Replay, actor: User, idempotency_key: str = "") -> Operation:

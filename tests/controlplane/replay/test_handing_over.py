@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from controlplane.access.errors import Refused
 from controlplane.audit.models import AuditEntry
@@ -222,7 +224,10 @@ def test_what_was_accepted_stays_accepted_when_an_hour_is_compared_again(replay,
         looked(replay, NOW + turn * AT_LEAST)
     replay.outputs.get(uid="files").differences.update(accepted_by=alice, accepted_at=NOW)
     write(beside, REPLAY, range(3, 4), 1)
-    looked(replay, NOW + 2 * AT_LEAST)
+    with CaptureQueriesContext(connection) as asked:
+        looked(replay, NOW + 2 * AT_LEAST)
+    changes = [one["sql"] for one in asked if one["sql"].startswith("UPDATE")]
+    assert not any("accepted" in sql for sql in changes)  # somebody may do so meanwhile
     difference = replay.outputs.get(uid="files").differences.get()
     assert (difference.rows, difference.accepted_by) == (7, alice)
 

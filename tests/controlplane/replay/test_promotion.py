@@ -127,7 +127,9 @@ def test_only_one_that_has_caught_up_is_promoted(replay, alice):
         promote_replay(replay, alice)
 
 
-def test_differences_have_to_be_accepted_first(replay, alice, bob, mallory):
+def test_differences_have_to_be_accepted_first(
+    replay, alice, bob, mallory, django_capture_on_commit_callbacks
+):
     output = ReplayOutput.objects.create(replay=replay, uid="daily", name="daily", kind="parquet")
     difference = Difference.objects.create(
         output=output, verdict="changed", fields=["n"], rows=3, first_seen=replay.created_at
@@ -136,7 +138,9 @@ def test_differences_have_to_be_accepted_first(replay, alice, bob, mallory):
         promote_replay(replay, alice)
     with pytest.raises(Refused):
         accept_difference(difference, mallory)
-    accept_difference(difference, alice)
+    with django_capture_on_commit_callbacks() as told:
+        accept_difference(difference, alice)
+    assert len(told) == 1  # pages that are open
     assert promote_replay(replay, alice).kind == "promote_replay"
     difference.refresh_from_db()
     assert difference.accepted_by == alice

@@ -31,6 +31,9 @@ from controlplane.replay.comparison.found import (
 from controlplane.replay.comparison.stretches import Stretch, without
 from controlplane.replay.models import Difference, DifferingHour, ReplayOutput
 
+COUNTED = ("rows", "first_seen", "examples")
+"""What comparing writes of a difference that is known."""
+
 
 @transaction.atomic
 def keep(
@@ -70,7 +73,8 @@ def _add_up(output: ReplayOutput) -> None:
         one = one or Difference(output=output, verdict=verdict, fields=list(fields))
         one.rows, one.first_seen = group.rows, moment_us(group.first_us)
         one.examples = list(group.examples)
-        one.save()
+        # Not what people write: somebody may accept it just now.
+        one.save(update_fields=COUNTED if one.pk else None)
     output.differences.filter(pk__in=[one.pk for one in before.values()]).delete()
 
 
