@@ -65,6 +65,8 @@ def replay(running, alice, savepoint, tmp_path):
         event_time_start=BEGIN,
     )
     create_outputs(made, targets_of(plan(tmp_path / "daily")))
+    for name in ("daily", "daily@r-1", "daily@r-1.old", "daily@r-1.new"):
+        embedded_store().remove(OUTPUTS, name, 0)  # points of the test before
     return made
 
 
@@ -120,8 +122,6 @@ def test_outputs_of_every_kind_are_swapped_and_restored(replay, tmp_path):
 
 
 def test_cut_over_at_a_time_only_what_was_written_from_there_on_gives_way(replay, tmp_path):
-    for name in ("daily", "daily@r-1.new"):
-        embedded_store().remove(OUTPUTS, name, 0)
     target, cut = tmp_path / "daily", BEGIN + 3 * DAY
     write(target, OLD, range(4), 1)
     write(target, "c" * 32, range(4, 6), 2)
