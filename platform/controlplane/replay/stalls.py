@@ -2,7 +2,7 @@
 
     nobody lets it read      paused
     it does not run          the engine is away, no slots, restarting, another state of its run
-    it has nothing to read   sources exhausted, a silent split holds event time back
+    it has nothing to read   sources exhausted
     it may not read faster   its read limit
     it cannot work faster    the operator that others wait for, or the busiest
     none of these            not known, and said
@@ -42,7 +42,6 @@ class Cause(StrEnum):
     RESTARTING = "restarting"
     NOT_RUNNING = "not_running"
     EXHAUSTED = "source_exhausted"
-    SILENT_SPLIT = "silent_split"
     READ_LIMIT = "read_limit"
     OPERATOR = "operator"
     UNKNOWN = "unknown"
@@ -76,8 +75,6 @@ class Seen:
     """The operator with the most to do, when it is busy and waits for nobody."""
     measured: bool = False
     """Whether the engine says how busy operators are."""
-    silent: tuple[str, ...] = ()
-    """Splits without rows that hold event time back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +145,6 @@ def _limited(seen: Seen, pace: Pace) -> Stall | None:
 
 
 def _held_back(seen: Seen) -> Stall:
-    if seen.silent:
-        names = " and ".join(seen.silent[:2]) + (" and others" if len(seen.silent) > 2 else "")
-        verb = "give no rows and hold" if len(seen.silent) > 1 else "gives no rows and holds"
-        return Stall(Cause.SILENT_SPLIT, f"{names} {verb} event time back")
     if seen.held:
         return Stall(Cause.OPERATOR, seen.held)
     if seen.busiest:

@@ -56,13 +56,6 @@ def falls_behind(replay, seen, seconds=3, hour=0):
         (Seen(pending_rows=0), Pace(), 0, Cause.EXHAUSTED, "have nothing left to read"),
         (SLOW, Pace(limit=5.0), 0, Cause.READ_LIMIT, "may read 5 rows a second, and do"),
         (Seen(), Pace(limit=5.0), 0, Cause.READ_LIMIT, "its sources may read 5 rows a second"),
-        (
-            Seen(silent=("split 3 of readings", "split 4 of readings")),
-            Pace(),
-            0,
-            Cause.SILENT_SPLIT,
-            "split 3 of readings and split 4 of readings give no rows and hold event time back",
-        ),
         (Seen(held="daily holds the job back"), Pace(limit=9e9), 0, "read_limit", "may read"),
         (Seen(rate=1.0, held="daily holds it"), Pace(limit=9.0), 0, "operator", "daily holds it"),
         (Seen(busiest="read"), Pace(), 0, "operator", "read is busy most of the time and waits"),
