@@ -70,7 +70,7 @@ def test_accepting_is_done_by_whoever_may_operate_and_opens_the_way(
     assert 'data-open="promote"' not in page(as_, alice, replay)
     assert as_(alice).post(accept, fields).status_code == 302
     text = page(as_, alice, replay)
-    assert "Accepted by alice" in text
+    assert 'Accepted<span class="only-wide"> by alice<' in text
     assert 'data-open="promote"' in text
 
 
