@@ -27,7 +27,7 @@ from engine.testing.cluster import LocalCluster, wait_until
 JOB_FILE = Path(__file__).with_name("recovery_job.py")
 PARALLELISM = 2
 QUIET_S = 4.0
-"""Between two kills: spares are there again, checkpoints go on, and delays are short."""
+"""Before a kill: spares are there again, and checkpoints go on."""
 
 
 class Pulse:
@@ -68,20 +68,31 @@ VICTIMS: dict[str, tuple[Callable[[LocalCluster], object], float]] = {
 
 
 def measured(folder: Path, times: int) -> dict[str, list[float]]:
-    """Kill each victim so many times."""
-    pulse = Pulse(folder / "pulse")
+    """Kill each victim so many times, of a new job each time: delays grow with failures of one."""
+    found: dict[str, list[float]] = {victim: [] for victim in VICTIMS}
     with LocalCluster(folder / "engine") as cluster, EngineClient(cluster.url) as client:
         artifact = client.upload(JOB_FILE.name, JOB_FILE.read_bytes())
-        arguments = (str(folder / "output"), str(folder / "pulse"))
-        job = client.run(RunRequest(Program(artifact, arguments, PARALLELISM)))
-        wait_until(pulse.beats, "rows flow", 60)
-        found: dict[str, list[float]] = {victim: [] for victim in VICTIMS}
-        for _ in range(times):
-            for victim, (kill, _) in VICTIMS.items():
-                threading.Event().wait(QUIET_S)
-                found[victim].append(stillness(cluster, pulse, kill))
-        client.cancel(job)
-        wait_until(lambda: client.job_status(job) is JobStatus.CANCELED, "the job is over")
+        for turn in range(times):
+            pulse = folder / f"pulse-{turn}"
+            arguments = (str(folder / f"output-{turn}"), str(pulse))
+            job = client.run(RunRequest(Program(artifact, arguments, PARALLELISM)))
+            for victim, seconds in _hurt(cluster, Pulse(pulse)).items():
+                found[victim].append(seconds)
+            _end(client, job)
+    return found
+
+
+def _end(client: EngineClient, job: str) -> None:
+    client.cancel(job)
+    wait_until(lambda: client.job_status(job) is JobStatus.CANCELED, "the job is over")
+
+
+def _hurt(cluster: LocalCluster, pulse: Pulse) -> dict[str, float]:
+    wait_until(pulse.beats, "rows flow", 60)
+    found: dict[str, float] = {}
+    for victim, (kill, _) in VICTIMS.items():
+        threading.Event().wait(QUIET_S)
+        found[victim] = stillness(cluster, pulse, kill)
     return found
 
 
