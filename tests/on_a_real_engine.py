@@ -15,8 +15,8 @@ from engine.testing.cluster import PATIENCE_S
 from examples.truth import read_output
 
 
-def succeed(operation: Operation, look: Callable[[Operation], None] = lambda _: None) -> Operation:
-    """Bring it to its end; `look`: called between its steps."""
+def finish(operation: Operation, look: Callable[[Operation], None] = lambda _: None) -> Operation:
+    """Bring it to its end, whichever; `look`: called between its steps."""
     until = time.monotonic() + PATIENCE_S
     while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
         operation.refresh_from_db()
@@ -24,8 +24,14 @@ def succeed(operation: Operation, look: Callable[[Operation], None] = lambda _: 
         assert time.monotonic() < until, operation
         time.sleep(again_s)
     operation.refresh_from_db()
-    assert (operation.state, operation.error) == (Operation.State.SUCCEEDED, "")
     return operation
+
+
+def succeed(operation: Operation, look: Callable[[Operation], None] = lambda _: None) -> Operation:
+    """Bring it to a good end."""
+    ended = finish(operation, look)
+    assert (ended.state, ended.error) == (Operation.State.SUCCEEDED, "")
+    return ended
 
 
 def wait(holds: Callable[[], bool], what: str) -> None:

@@ -16,12 +16,12 @@ from controlplane.backends.models import Cluster
 from controlplane.backends.watch import EngineWatch
 from controlplane.jobs import actions
 from controlplane.jobs.models import RunState
-from controlplane.operations import runner
 from controlplane.operations.models import Operation
 from controlplane.snapshots.actions import mark_savepoint, request_savepoint
 from controlplane.snapshots.housekeeping import keep_house
 from controlplane.snapshots.models import Savepoint
 from flink_process import SUMS, compiled, flink_cluster
+from on_a_real_engine import succeed
 
 pytestmark = pytest.mark.flink
 
@@ -49,17 +49,6 @@ def sums(home, url, team, alice, django_user_model, tmp_path, settings):
     jar = compiled(home, SUMS, tmp_path)
     chosen = {"parallelism": 2, "checkpoint_interval_ms": 500}
     return actions.create_job("sums", team, alice, jar.name, jar.read_bytes(), chosen)
-
-
-def succeed(operation: Operation) -> Operation:
-    """Bring it to its end by the real clock."""
-    until = time.monotonic() + PATIENCE_S
-    while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
-        assert time.monotonic() < until, operation
-        time.sleep(again_s)
-    operation.refresh_from_db()
-    assert (operation.state, operation.error) == (Operation.State.SUCCEEDED, "")
-    return operation
 
 
 def folder_of(location: str) -> Path:

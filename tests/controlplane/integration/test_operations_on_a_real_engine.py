@@ -29,6 +29,7 @@ from controlplane.snapshots.inspection import compare, read_rows
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.strays import scan
 from engine.testing.cluster import PATIENCE_S, LocalCluster
+from on_a_real_engine import finish, succeed
 
 pytestmark = pytest.mark.integration
 
@@ -55,22 +56,6 @@ def flights(cluster, team, alice, tmp_path, settings):
     file = EXAMPLES / "flights.py"
     content = file.read_bytes()
     return actions.create_job("flights", team, alice, file.name, content, chosen, cluster=embedded)
-
-
-def finish(operation: Operation) -> Operation:
-    """Bring it to its end by the real clock."""
-    until = time.monotonic() + PATIENCE_S
-    while (again_s := runner.advance(operation.pk, timezone.now)) is not None:
-        assert time.monotonic() < until, operation
-        time.sleep(again_s)
-    operation.refresh_from_db()
-    return operation
-
-
-def succeed(operation: Operation) -> Operation:
-    ended = finish(operation)
-    assert (ended.state, ended.error) == (Operation.State.SUCCEEDED, "")
-    return ended
 
 
 def test_the_life_of_a_job(flights, alice, tmp_path):
