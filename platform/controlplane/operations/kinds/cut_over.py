@@ -29,6 +29,7 @@ from controlplane.operations.kinds.promotions import (
     look,
     record_look,
     record_old_end,
+    replay_stops,
     stopped,
 )
 from controlplane.operations.kinds.savepoint import READY, TAKE
@@ -96,21 +97,7 @@ OLD_GOES_ON = (
     ),
 )
 REPLAY_STOPS = (
-    Step("stop_replay", "asks the replay to stop with a savepoint", handover.stop_replay),
-    Step(
-        "replay_savepoint",
-        "waits for every task of the replay to write its part",
-        handover.await_replays_savepoint,
-        handover.record_replays_savepoint,
-        timeout_s=120.0,
-    ),
-    Step(
-        "replay_end",
-        "waits for the replay to end",
-        handover.await_replays_end,
-        handover.record_replays_end,
-        timeout_s=120.0,
-    ),
+    *replay_stops(handover.record_replays_end),
     Step("new_ahead", "looks whether it got past T", cutting.check_new, cutting.create_after_run),
 )
 NEW_STARTS = (

@@ -11,7 +11,7 @@ Guarantee   At no moment do two runs write to the targets: a run is started when
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -185,16 +185,9 @@ BACK = (
 )
 
 
-class PromoteReplay(Kind):
-    """Let a replay's version take the place of the live one."""
-
-    name = "promote_replay"
-    steps: Sequence[Step] = (
-        Step("upload", "gives the engine the job file", starting.upload, builds=True),
-        READY,
-        Step("trigger", "asks the old version to stop with a savepoint", snapshotting.trigger_stop),
-        *TAKE,
-        Step("old_end", "waits for the old version to end", ending.await_end, record_old_end, 120),
+def replay_stops(record_end: Callable[[Context], None]) -> tuple[Step, ...]:
+    """The replay stops with a savepoint; `record_end`: what is noted when it has ended."""
+    return (
         Step("stop_replay", "asks the replay to stop with a savepoint", handover.stop_replay),
         Step(
             "replay_savepoint",
@@ -207,9 +200,23 @@ class PromoteReplay(Kind):
             "replay_end",
             "waits for the replay to end",
             handover.await_replays_end,
-            record_replays_end,
+            record_end,
             timeout_s=120.0,
         ),
+    )
+
+
+class PromoteReplay(Kind):
+    """Let a replay's version take the place of the live one."""
+
+    name = "promote_replay"
+    steps: Sequence[Step] = (
+        Step("upload", "gives the engine the job file", starting.upload, builds=True),
+        READY,
+        Step("trigger", "asks the old version to stop with a savepoint", snapshotting.trigger_stop),
+        *TAKE,
+        Step("old_end", "waits for the old version to end", ending.await_end, record_old_end, 120),
+        *replay_stops(record_replays_end),
         Step("swap", "puts the new outputs in place of the old", handover.swap_outputs),
         Step("start", "asks the engine to start the new version", starting.start, builds=True),
         Step("confirm", "waits for every task to run", starting.confirm, record_promoted, 120.0),
