@@ -6,11 +6,17 @@ from typing import Any
 
 from django import forms
 
+from controlplane.access.errors import Refused
+from controlplane.replay.tuning import Tuning
 from controlplane.replay.wizard import STEPS
 from dashboard.forms import AbandonForm, LimitField, Wish
 
 UNTIL = "the end must be a time in UTC, such as 2013-06-01 00:00"
 TIME = "the time must be in UTC, such as 2013-06-01 00:00"
+WITHIN = "give seconds behind the live job; empty: as its pace says"
+LEVEL = "give seconds of being level, such as 300"
+BACK = "give days to roll back in, such as 7"
+TERMS = ("level_within_s", "level_for_s", "back_days")
 SUBTASKS = "parallelism must be a whole number from 1 to 128"
 
 
@@ -25,6 +31,20 @@ class Choices(forms.Form):
     )
     limit = LimitField()
     until = forms.DateTimeField(required=False, error_messages={"invalid": UNTIL})
+    level_within_s = forms.FloatField(required=False, error_messages={"invalid": WITHIN})
+    level_for_s = forms.FloatField(required=False, error_messages={"invalid": LEVEL})
+    back_days = forms.FloatField(required=False, error_messages={"invalid": BACK})
+
+    def clean(self) -> dict[str, Any]:
+        """Its terms in one; what is left out is as it is by itself."""
+        asked = dict(super().clean() or {})
+        given = {name: asked[name] for name in TERMS if asked.get(name) is not None}
+        try:
+            asked["tuning"] = Tuning(**given)
+        except Refused as refused:
+            for name, sentence in refused.fields.items():
+                self.add_error(name, sentence)
+        return asked
 
 
 class PlanForm(Choices):
@@ -41,12 +61,9 @@ class PlanForm(Choices):
 class TuneForm(forms.Form):
     """When a replay has caught up, and how long it can be rolled back."""
 
-    level_within_s = forms.FloatField(
-        required=False,
-        error_messages={"invalid": "give seconds behind the live job; empty: as its pace says"},
-    )
-    level_for_s = forms.FloatField(error_messages={"invalid": "give seconds, such as 300"})
-    back_days = forms.FloatField(error_messages={"invalid": "give days, such as 7"})
+    level_within_s = forms.FloatField(required=False, error_messages={"invalid": WITHIN})
+    level_for_s = forms.FloatField(error_messages={"invalid": LEVEL})
+    back_days = forms.FloatField(error_messages={"invalid": BACK})
 
 
 class ToleranceForm(forms.Form):

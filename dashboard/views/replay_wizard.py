@@ -8,7 +8,7 @@ Each step is a form that is sent by GET, so that reload and back work, and no sc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -42,13 +42,13 @@ from controlplane.replay.wizard import STEPS, Plan, Restore, plan_of, restore_of
 from controlplane.snapshots.axis import axis
 from controlplane.snapshots.models import Savepoint
 from dashboard.answers import checked, started
-from dashboard.replay_forms import PlanForm, ReplayForm
+from dashboard.replay_forms import TERMS, PlanForm, ReplayForm
 from dashboard.views.requests import UserRequest
 
 CONSENTS = ("drop", "accept")
 FIELDS = {
     "start": ("sp",),
-    "code": ("version", "parallelism", "limit", "until", "from", "time"),
+    "code": ("version", "parallelism", "limit", "until", *TERMS, "from", "time"),
     "sinks": ("sink",),
     "restore": CONSENTS,
     "review": (),
@@ -173,6 +173,7 @@ def _plan(
         drop=tuple(_agreed(given, "drop")),
         accept=tuple(_agreed(given, "accept")),
         positions=positions,
+        tuning=asked.get("tuning") or actions.AS_EVER,
     )
 
 
@@ -200,6 +201,13 @@ def _position_pairs(positions: Positions) -> Iterator[tuple[str, str]]:
             yield f"time:{uid}", f"{datetime.fromisoformat(where):%Y-%m-%d %H:%M:%S}"
 
 
+def _term_pairs(plan: Plan) -> Iterator[tuple[str, str]]:
+    usual = asdict(actions.AS_EVER)
+    for name, value in asdict(plan.tuning).items():
+        if value != usual[name]:
+            yield name, f"{value:.15g}"
+
+
 def _asked_at(step: str) -> tuple[str, ...]:
     return ("at", *FIELDS[step]) if step == "start" else FIELDS[step]
 
@@ -224,6 +232,7 @@ def _pairs(job: Job, plan: Plan, clock: str) -> tuple[tuple[str, str], ...]:
         ("parallelism", str(plan.parallelism)),
         *((("limit", limit),) if limit else ()),
         *((("until", f"{until:%Y-%m-%d %H:%M:%S}"),) if until is not None else ()),
+        *_term_pairs(plan),
         ("sink", "none" if plan.discards else "shadow"),
         *((("clock", clock),) if clock != "event" else ()),
         *_position_pairs(plan.positions),
@@ -270,5 +279,6 @@ def _start(request: UserRequest) -> HttpResponse:
         drop=_agreed(request.POST, "drop"),
         accept_missing=_agreed(request.POST, "accept"),
         positions=_positions(savepoint, request.POST),
+        tuning=asked["tuning"],
     )
     return started(request, operation, reverse("dashboard:replay", args=[replay.pk]), move=True)

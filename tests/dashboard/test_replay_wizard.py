@@ -12,6 +12,7 @@ import pytest
 from controlplane.backends.contract import SavepointSummary
 from controlplane.replay.actions import start_replay
 from controlplane.replay.limits import Limit
+from controlplane.replay.tuning import Tuning, tuning_of
 from controlplane.snapshots.models import Savepoint
 
 
@@ -111,6 +112,9 @@ def test_a_time_before_the_first_savepoint_is_refused_in_place(step):
         ({"limit": "-5"}, "code", "Read limit must be rows per second, more than 0: got -5."),
         ({"limit": "fast"}, "code", "The read limit must be rows per second, 5000, or times real"),
         ({"until": "2013-01-01 00:00"}, "code", "cannot end at 2013-01-01 00:00 UTC"),
+        ({"level_within_s": "near"}, "code", "Give seconds behind the live job; empty: as its"),
+        ({"level_for_s": "-1"}, "code", "Seconds of being level must be from 0 to 86,400: got -1."),
+        ({"back_days": "inf"}, "code", "Give days to roll back in, such as 7."),
     ],
 )
 def test_what_cannot_be_used_is_said_at_its_step(wrong, place, sentence, step):
@@ -154,13 +158,17 @@ def test_who_may_only_look_asks_nothing_of_the_engine(as_, bob, known, engine):
 
 def test_the_review_starts_it_as_planned(as_, alice, step, known, engine):
     engine.drops = {"late": 4}
-    page = step("review", drop=["late"], limit="5000", parallelism=3)
+    terms = {"level_within_s": "0", "level_for_s": "300", "back_days": "0.5"}
+    page = step("review", drop=["late"], limit="5000", parallelism=3, **terms)
+    assert "less than 0 s of event time behind the live job, for 5 m; once promoted" in page
+    assert "--within 0 --for 300 --back-days 0.5" in page
     form = page[page.index('id="plan"') :]
     fields = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
     response = as_(alice).post("/replays/new/", fields)
     replay = known.replays.get()
     assert response["Location"] == f"/replays/{replay.pk}/"
     assert (replay.parallelism, replay.read_limit, replay.until) == (3, 5000.0, None)
+    assert tuning_of(replay) == Tuning(0.0, 300.0, 0.5)
     assert replay.job.operations.get().params["drop"] == ["late"]
 
 
@@ -192,7 +200,16 @@ def test_a_savepoint_that_is_no_choice_is_said_so_and_not_replaced_by_another(st
 def replayed(known, alice, engine):
     engine.drops = {"late": 4}
     version = known.job.versions.get()
-    start_replay(known, version, alice, 3, discards=True, limit=Limit(5000.0), drop=["late"])
+    start_replay(
+        known,
+        version,
+        alice,
+        3,
+        discards=True,
+        limit=Limit(5000.0),
+        drop=["late"],
+        tuning=Tuning(level_within_s=60.0, level_for_s=300.0),
+    )
     return known.replays.get()
 
 
@@ -200,7 +217,8 @@ def test_a_clone_is_the_same_plan_whose_losses_are_agreed_to_anew(as_, alice, bo
     response = as_(alice).get(f"/replays/{replayed.pk}/clone/")
     chosen = dict(parse_qsl(response["Location"].partition("?")[2]))
     assert (chosen["parallelism"], chosen["limit"], chosen["sink"]) == ("3", "5000", "none")
-    assert (chosen["step"], "drop" in chosen) == ("review", False)
+    assert (chosen["level_within_s"], chosen["level_for_s"]) == ("60", "300")
+    assert (chosen["step"], "drop" in chosen, "back_days" in chosen) == ("review", False, False)
     page = as_(alice).get(response["Location"]).content.decode()
     assert at(unescape(page))[0] == "restore"
     assert f'href="/replays/{replayed.pk}/clone/"' in as_(alice).get("/replays/").content.decode()

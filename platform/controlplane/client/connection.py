@@ -65,7 +65,7 @@ class Control:
     ) -> None:
         self._http.close()
 
-    def get(self, path: str, **query: str | int) -> Any:
+    def get(self, path: str, **query: str | float) -> Any:
         """What is at `path`. Raises ControlError."""
         return self._answer("GET", path, params=_given(query))
 

@@ -58,14 +58,18 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     tolerate.add_argument("column", help="of numbers")
     tolerate.add_argument("--absolute", type=seconds, metavar="NUMBER", help="by so much")
     tolerate.add_argument("--relative", type=seconds, metavar="PART", help="of the old value")
-    tune = acts.choices["tune"]
-    tune.add_argument("--within", type=within, metavar="SECONDS", help="behind live, or pace")
-    tune.add_argument("--for", type=seconds, dest="level_for", metavar="SECONDS", help="level")
-    tune.add_argument("--back-days", type=seconds, metavar="DAYS", help="to roll back in")
+    for name in ("plan", "start", "tune"):
+        _add_terms(acts.choices[name])
     for name in WAITING:
         acts.choices[name].add_argument(
             "--no-wait", action="store_true", help="say which operation it is, and go"
         )
+
+
+def _add_terms(act: argparse.ArgumentParser) -> None:
+    act.add_argument("--within", type=within, metavar="SECONDS", help="behind live, or pace")
+    act.add_argument("--for", type=seconds, dest="level_for", metavar="SECONDS", help="level")
+    act.add_argument("--back-days", type=seconds, metavar="DAYS", help="to roll back in")
 
 
 def _add_consent(act: argparse.ArgumentParser) -> None:

@@ -30,12 +30,14 @@ def plan(control: Control, options: Options) -> None:
         savepoint=options.savepoint,
         version=options.version,
         parallelism=options.parallelism,
+        **_terms(options),
     )
     if options.json:
         print_json(found)
     else:
         names = ("name", "state", "outcome", "rows")
         print(table(names, [[row[name] or "–" for name in names] for row in found["rows"]]))
+        print(f"caught up when {found['caught_up']}; can be rolled back for {found['can_go_back']}")
     if not found["ok"]:
         msg = "; ".join(found["refusals"]) or "this version cannot start from this savepoint"
         raise UserError(msg)
@@ -50,6 +52,7 @@ def start(control: Control, options: Options) -> None:
         "until": options.until,
         "dry_run": options.dry_run,
         **_limit(options.limit or "none"),
+        **_terms(options),
         "drop": options.drop,
         "accept_missing_input": options.accept_missing_input,
         "positions": dict(options.begin),
@@ -125,13 +128,7 @@ def _limit(text: str) -> dict[str, float | None]:
 
 def tune(control: Control, options: Options) -> None:
     """Change when it has caught up, and how long it can be rolled back."""
-    given = {
-        "level_within_s": options.within,
-        "level_for_s": options.level_for,
-        "back_days": options.back_days,
-    }
-    asked = {name: value for name, value in given.items() if value is not None}
-    found = control.post(f"replays/{options.replay}/tuning", asked)
+    found = control.post(f"replays/{options.replay}/tuning", _terms(options))
     if options.json:
         print_json(found)
         return
@@ -141,6 +138,15 @@ def tune(control: Control, options: Options) -> None:
         f"{found['name']} has caught up when it is level ({near}) for {found['level_for_s']:g} s; "
         f"promoted, it can be rolled back for {found['back_days']:g} days"
     )
+
+
+def _terms(options: Options) -> dict[str, float | str]:
+    given = {
+        "level_within_s": options.within,
+        "level_for_s": options.level_for,
+        "back_days": options.back_days,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _said(options: Options, found: Row) -> None:

@@ -6,6 +6,7 @@ Errors   Refused, with one sentence.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import asdict
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
@@ -31,9 +32,11 @@ from controlplane.replay.limits import Limit
 from controlplane.replay.models import OPEN, Difference, Replay
 from controlplane.replay.positions import Positions, checked_positions
 from controlplane.replay.preflight import check_fit
+from controlplane.replay.tuning import Tuning, tuning_of
 from controlplane.snapshots.models import Savepoint
 
 NO_LIMIT = Limit()
+AS_EVER = Tuning()
 MAX_OPEN = 10
 """Replays of one job at a time: each needs slots of its own, and nobody can follow more."""
 
@@ -51,6 +54,7 @@ def start_replay(
     drop: Collection[str] = (),
     accept_missing: Collection[str] = (),
     positions: Positions = MappingProxyType({}),
+    tuning: Tuning = AS_EVER,
 ) -> tuple[Replay, Operation]:
     """Replay `version` from `savepoint` beside the live job. Operator.
 
@@ -58,7 +62,8 @@ def start_replay(
     `limit`: how fast it may read from the moment that every task runs; `drop`: state (uid, or
     uid/state) that may be left behind; `accept_missing`: sources (uid) that may go on without
     input which is not there any more; `positions`: where sources (uid) begin instead of at the
-    savepoint, earliest or an ISO time.
+    savepoint, earliest or an ISO time; `tuning`: when it has caught up, and how long it can be
+    rolled back.
     """
     job = savepoint.job
     require(actor, job, Role.OPERATOR)
@@ -75,7 +80,7 @@ def start_replay(
             msg = f"job {job.name} has {MAX_OPEN} replays going on: abandon one first"
             raise conflict(msg)
         wishes: dict[str, Any] = {"until": until, "discards": discards, **_columns(limit)}
-        wishes |= {"accepted_gaps": accepted, "positions": elsewhere}
+        wishes |= {"accepted_gaps": accepted, "positions": elsewhere, **asdict(tuning)}
         replay = _create(actor, savepoint, version, left_behind, parallelism=subtasks, **wishes)
         params: dict[str, Any] = {"replay": replay.pk, "version": version.pk}
         params |= {"savepoint": savepoint.pk, "drop": left_behind}
@@ -105,6 +110,7 @@ def clone_replay(
         drop=drop,
         accept_missing=accept_missing,
         positions=replay.positions,
+        tuning=tuning_of(replay),
     )
 
 

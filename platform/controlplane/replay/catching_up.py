@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from controlplane.replay.models import Replay
 from controlplane.replay.progress import WINDOW_MS, Progress, Sample
+from controlplane.replay.tuning import Tuning
 
 FIELDS = ("level_since", "fell_behind_at", "fell_behind")
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
@@ -38,13 +39,18 @@ def follow(
     return since is not None and wall - since >= timedelta(seconds=replay.level_for_s)
 
 
-def rule_text(replay: Replay) -> str:
-    """When it counts as caught up, in words."""
-    if replay.level_within_s is None:
+def rule_text(terms: Tuning) -> str:
+    """When a replay counts as caught up, in words."""
+    if terms.level_within_s is None:
         within = "at most what the live job covers in 5 s behind it"
     else:
-        within = f"less than {length(replay.level_within_s)} of event time behind the live job"
-    return f"{within}, for {length(replay.level_for_s)}"
+        within = f"less than {length(terms.level_within_s)} of event time behind the live job"
+    return f"{within}, for {length(terms.level_for_s)}"
+
+
+def back_text(terms: Tuning) -> str:
+    """How long after its promotion a replay can be rolled back, in words."""
+    return length(86_400 * terms.back_days)
 
 
 def behind_text(gap_ms: int | None) -> str:

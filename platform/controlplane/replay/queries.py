@@ -19,6 +19,7 @@ from controlplane.replay.catching_up import rule_text
 from controlplane.replay.compared import Comparison
 from controlplane.replay.models import Replay
 from controlplane.replay.sampling import percent_of
+from controlplane.replay.tuning import tuning_of
 from controlplane.snapshots.catalogue import SHOWN, WIDE, CatalogueRow
 from controlplane.snapshots.models import Savepoint
 from controlplane.snapshots.usable import usable
@@ -87,7 +88,7 @@ def _level(replay: Replay) -> str:
     if replay.until is not None:
         return "never: it ends by itself"
     if replay.caught_up_at is None:
-        return rule_text(replay)
+        return rule_text(tuning_of(replay))
     return f"level since {replay.level_since:%d %b %H:%M} UTC" if replay.level_since else "behind"
 
 

@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from controlplane.access.errors import Refused
 from controlplane.jobs.health import live_run
-from controlplane.replay.catching_up import length, rule_text
+from controlplane.replay.catching_up import back_text, length, rule_text
 from controlplane.replay.compared import Comparison, comparison_of
 from controlplane.replay.models import OPEN as GOES_ON
 from controlplane.replay.models import Replay
+from controlplane.replay.tuning import tuning_of
 from controlplane.snapshots.usable import why_unusable
 
 MET, OPEN, WARN = "met", "open", "warn"
@@ -132,7 +133,7 @@ def _caught_up(replay: Replay) -> Condition:
     title = "Caught up"
     if replay.status != Replay.Status.CAUGHT_UP:
         text = f"it is {replay.get_status_display().lower()}"
-        todo = f"wait until it has caught up: {rule_text(replay)}"
+        todo = f"wait until it has caught up: {rule_text(tuning_of(replay))}"
         return Condition(title, OPEN, text, todo if replay.status in GOES_ON else "")
     if replay.level_since is None and replay.fell_behind_at is not None:
         text = f"but behind again since {replay.fell_behind_at:%d %b %H:%M} UTC"
@@ -175,7 +176,7 @@ def _exchangeable(comparison: Comparison) -> Condition:
 def _goes_back(replay: Replay) -> Condition:
     text = "the old version stops with a savepoint first"
     if replay.back_days:
-        return Condition("Roll back", MET, f"{text}, kept for {length(86_400 * replay.back_days)}")
+        return Condition("Roll back", MET, f"{text}, kept for {back_text(tuning_of(replay))}")
     return Condition("Roll back", WARN, "it cannot be rolled back: its time for that is 0 days")
 
 
@@ -206,6 +207,6 @@ def _in_time(replay: Replay) -> Condition:
     if until is None or now < until:
         text = f"{length((until - now).total_seconds())} are left" if until else "not promoted"
         return Condition(title, MET, f"{text}, until {until:%d %b %Y %H:%M} UTC" if until else text)
-    text = f"its {length(86_400 * replay.back_days)} for that ended on {until:%d %b %Y %H:%M} UTC"
+    text = f"its {back_text(tuning_of(replay))} for that ended on {until:%d %b %Y %H:%M} UTC"
     todo = "start the old version from a savepoint instead"
     return Condition(title, OPEN, text, todo, "late")

@@ -1,4 +1,4 @@
-"""What people change of a replay while it goes on: when it has caught up, how long it can go back.
+"""The terms of a replay, set at its start or later: when it has caught up, how long it can go back.
 
     level_within_s   event seconds behind the live job; None: as its pace says    0 … 366 days
     level_for_s      wall seconds for which it has to be level                    0 … 1 day

@@ -16,11 +16,13 @@ from controlplane.access.errors import Refused, invalid
 from controlplane.backends.contract import RestoreRow
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.moments import epoch_ms
-from controlplane.replay.actions import check_until
+from controlplane.replay.actions import AS_EVER, check_until
+from controlplane.replay.catching_up import back_text, rule_text
 from controlplane.replay.limits import Limit
 from controlplane.replay.models import Replay
 from controlplane.replay.positions import Positions
 from controlplane.replay.preflight import preflight
+from controlplane.replay.tuning import Tuning, tuning_of
 from controlplane.snapshots.catalogue import CatalogueRow
 from controlplane.snapshots.models import Savepoint
 
@@ -48,6 +50,8 @@ class Plan:
     """Sources that may go on without input which is not there any more, by uid."""
     positions: Positions = field(default_factory=dict)
     """Where sources begin instead of at the savepoint, by uid."""
+    tuning: Tuning = AS_EVER
+    """When it has caught up, and how long it can be rolled back."""
 
     def check(self) -> None:
         """Refuse an end that lies before the beginning."""
@@ -60,6 +64,16 @@ class Plan:
         return [(uid, len(known[uid]), self.positions.get(uid, "")) for uid in sorted(known)]
 
     @property
+    def caught_up(self) -> str:
+        """When it has caught up, in words."""
+        return rule_text(self.tuning)
+
+    @property
+    def back(self) -> str:
+        """How long it can be rolled back, in words."""
+        return back_text(self.tuning)
+
+    @property
     def command(self) -> str:
         """The same as a command."""
         job = self.savepoint.job.name
@@ -70,6 +84,7 @@ class Plan:
         if self.until is not None:
             words += ["--until", f"{self.until:%Y-%m-%dT%H:%M:%SZ}"]
         words += ["--dry-run"] if self.discards else []
+        words += _terms(self.tuning)
         words += [f"--begin {shlex.quote(f'{uid}={at}')}" for uid, at in self.positions.items()]
         words += [f"--drop {key}" for key in self.drop]
         return " ".join([*words, *(f"--accept-missing-input {uid}" for uid in self.accept)])
@@ -91,7 +106,18 @@ def plan_of(replay: Replay) -> Plan:
         discards=replay.discards,
         drop=(),
         positions=replay.positions,
+        tuning=tuning_of(replay),
     )
+
+
+def _terms(tuning: Tuning) -> list[str]:
+    """What is set otherwise than it is by itself, as options of the command."""
+    asked = (
+        ("--within", tuning.level_within_s, AS_EVER.level_within_s),
+        ("--for", tuning.level_for_s, AS_EVER.level_for_s),
+        ("--back-days", tuning.back_days, AS_EVER.back_days),
+    )
+    return [f"{name} {value:.15g}" for name, value, usual in asked if value not in {usual, None}]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from controlplane.replay.models import Difference, Replay, ReplayOutput
+from controlplane.replay.tuning import Tuning, tune_replay, tuning_of
 from controlplane.snapshots.models import Savepoint
 from operation_cases import caught_up
 
@@ -44,15 +45,18 @@ def _no_pause(monkeypatch):
 def test_from_the_plan_to_a_replay(headwater, running, alice, drive):
     assert headwater("savepoint", "flights")[0] == 0
     savepoint = str(Savepoint.objects.get().pk)
-    code, out, err = headwater("replay", "plan", "flights", savepoint, "1")
+    terms = ("--within", "60", "--for", "300", "--back-days", "2")
+    code, out, err = headwater("replay", "plan", "flights", savepoint, "1", *terms)
     assert (code, "daily" in out, "restored" in out) == (0, True, True), err
+    assert "behind the live job, for 5 m; can be rolled back for 2 d" in out
     dry = ("--until", "2013-06-01T00:00:00Z", "--dry-run", "--limit", "5000", "--drop", "late")
-    dry += ("--accept-missing-input", "flights", "--begin", "flights=earliest")
+    dry += ("--accept-missing-input", "flights", "--begin", "flights=earliest", *terms)
     assert headwater("replay", "start", "flights", savepoint, "1", *dry, "--no-wait")[0] == 0
     bounded = Replay.objects.get()
     assert (bounded.until.month, bounded.discards, bounded.read_limit) == (6, True, 5000.0)
     assert (bounded.run.dropped, bounded.accepted_gaps) == (["late"], ["flights"])
     assert bounded.positions == {"flights": "earliest"}
+    assert tuning_of(bounded) == Tuning(60.0, 300.0, 2.0)
     assert headwater("replay", "abandon", str(bounded.pk))[0] == 0
     code, out, err = headwater("replay", "start", "flights", savepoint, "1")
     assert (code, "is r-2" in err, "replays from savepoint" in out) == (0, True, True), err
@@ -126,8 +130,10 @@ def test_abandoned(headwater, replay):
     assert replay.status == Replay.Status.ABANDONED
 
 
-def test_a_clone_starts_the_same_again(headwater, replay):
+def test_a_clone_starts_the_same_again(headwater, replay, alice):
+    tune_replay(replay, alice, Tuning(level_for_s=9.0))
     code, _, err = headwater("replay", "clone", str(replay.pk), "--no-wait")
     assert (code, "is r-2" in err) == (0, True), err
     one, other = Replay.objects.order_by("number")
     assert (one.savepoint, one.version) == (other.savepoint, other.version)
+    assert tuning_of(other) == tuning_of(one) == Tuning(level_for_s=9.0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from ninja import Router, Status
+from ninja import Query, Router, Status
 
 from controlplane.access.errors import not_found
 from controlplane.access.lookup import (
@@ -38,6 +37,7 @@ from controlplane.api.schema.replays import (
 )
 from controlplane.operations.models import Operation
 from controlplane.replay import actions
+from controlplane.replay.catching_up import back_text, rule_text
 from controlplane.replay.compared import comparison_of
 from controlplane.replay.limits import Limit as Pace
 from controlplane.replay.models import Replay
@@ -81,6 +81,7 @@ def start(request: ApiRequest, name: str, body: ReplayIn) -> Status[dict[str, An
         drop=body.drop,
         accept_missing=body.accept_missing_input,
         positions=body.positions,
+        tuning=body.on(actions.AS_EVER),
     )
     return Status(202, {"replay": replay, "operation": operation})
 
@@ -109,14 +110,26 @@ def clone(request: ApiRequest, replay_id: int, body: CloneIn) -> Status[dict[str
 
 @router.get("jobs/{name}/replays/plan", response=PlanOut, summary="What a replay would restore")
 def plan(
-    request: ApiRequest, name: str, savepoint: int, version: int, parallelism: int = 1
+    request: ApiRequest,
+    name: str,
+    savepoint: int,
+    version: int,
+    terms: Query[TuningIn],
+    parallelism: int = 1,
 ) -> dict[str, Any]:
     """Asked of the engine; nothing is started. Operator."""
     job = job_for(request.auth, name)
     require(request.auth, job, Role.OPERATOR)
     chosen = savepoint_for(request.auth, savepoint)
+    tuning = terms.on(actions.AS_EVER)
     found = preflight(chosen, version_for(job, version), parallelism)
-    return {"ok": found.ok, "refusals": list(found.refusals), "rows": list(found.rows)}
+    return {
+        "ok": found.ok,
+        "refusals": list(found.refusals),
+        "rows": list(found.rows),
+        "caught_up": rule_text(tuning),
+        "can_go_back": back_text(tuning),
+    }
 
 
 @router.get("replays/{replay_id}/comparison", response=list[OutputOut], summary="Old and new")
@@ -147,10 +160,7 @@ def throttle(request: ApiRequest, replay_id: int, body: LimitIn) -> Replay:
 def tune(request: ApiRequest, replay_id: int, body: TuningIn) -> Replay:
     """Change when it has caught up, and how long it can be rolled back. Operator."""
     replay = replay_for(request.auth, replay_id)
-    given = body.dict(exclude_none=True)
-    if given.get("level_within_s") == "pace":
-        given["level_within_s"] = None
-    tune_replay(replay, request.auth, replace(tuning_of(replay), **given))
+    tune_replay(replay, request.auth, body.on(tuning_of(replay)))
     replay.refresh_from_db()
     return replay
 

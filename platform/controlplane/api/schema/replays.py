@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from controlplane.api.schema.operations import OperationOut
 from controlplane.replay.compared import ComparedOutput
 from controlplane.replay.models import Replay
 from controlplane.replay.sampling import percent_of
+from controlplane.replay.tuning import Tuning
 
 
 class ReplayOut(Schema):
@@ -106,6 +108,14 @@ class TuningIn(Schema):
     level_for_s: float | None = Field(None, description="seconds of being level")
     back_days: float | None = Field(None, description="after its promotion")
 
+    def on(self, before: Tuning) -> Tuning:
+        """Those that were, with what is given in their place. Raises Refused."""
+        names = ("level_within_s", "level_for_s", "back_days")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if given.get("level_within_s") == "pace":
+            given["level_within_s"] = None
+        return replace(before, **given)
+
 
 class CloneIn(Schema):
     """What somebody agrees to."""
@@ -116,8 +126,8 @@ class CloneIn(Schema):
     )
 
 
-class ReplayIn(CloneIn):
-    """A replay to be started."""
+class ReplayIn(CloneIn, TuningIn):
+    """A replay to be started; terms that are left out are as they are by themselves."""
 
     savepoint: int = Field(ge=1, description="id")
     version: int = Field(ge=1, description="number")
@@ -176,6 +186,8 @@ class PlanOut(Schema):
     ok: bool
     refusals: list[str]
     rows: list[RestoreRowOut]
+    caught_up: str = Field(description="when it would have caught up, in words")
+    can_go_back: str = Field(description="for how long after its promotion, in words")
 
 
 class ConditionOut(Schema):
