@@ -20,7 +20,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from controlplane.jobs.shell import Shell, shell
-from controlplane.moments import epoch_ms
+from controlplane.moments import epoch_ms, now_ms
 from controlplane.snapshots.queries import CheckpointHistory, CheckpointLine
 from dashboard import cells, fmt, pictures
 
@@ -146,6 +146,12 @@ def _reach(values: Any, path: str) -> Any:
     for step in path.split(".") if path != "." else ():
         values = values.get(step) if isinstance(values, Mapping) else None
     return values
+
+
+@register.simple_tag
+def server_ms() -> str:
+    """Epoch ms by the server's clock: ages of the page count with it, not with the browser's."""
+    return f"{now_ms():.0f}"
 
 
 @register.simple_tag

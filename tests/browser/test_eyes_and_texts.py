@@ -37,6 +37,7 @@ def test_a_time_says_utc_local_and_epoch_and_the_switch_reaches_every_one(
     times = page.locator(TIMES)
     first = times.first
     first.hover()
+    page.evaluate("dispatchEvent(new Event('scroll'))")  # as when the hover scrolled it into view
     tip = page.get_by_role("tooltip")
     expect(tip.locator(".k")).to_have_text(["UTC", "Local +9", "Epoch ms"])
     values = tip.locator("div > span:last-child").all_inner_texts()
@@ -47,6 +48,19 @@ def test_a_time_says_utc_local_and_epoch_and_the_switch_reaches_every_one(
     expect(first).not_to_have_text(utc[0])
     assert all(was != now for was, now in zip(utc, times.evaluate_all(SHOWN), strict=True))
     context.close()
+
+
+def test_a_page_goes_by_the_servers_clock_also_before_its_socket_speaks(page: Page):
+    page.route_web_socket("**/*", lambda socket: None)  # it opens, and says nothing
+    page.goto(
+        "/jobs/orders/checkpoints/?id=1-18320"
+    )  # long ago for the browser, today for the server
+    time = page.locator(TIMES).first
+    utc = time.inner_text()
+    page.locator("[data-tz]").click()
+    page.locator("[data-tz]").click()
+    expect(time).to_have_text(utc)
+    assert re.fullmatch(r"\d\d:\d\d", utc)
 
 
 def test_nothing_turns_where_motion_is_not_wanted(page: Page):

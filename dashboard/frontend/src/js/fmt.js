@@ -7,8 +7,13 @@ export const esc = s => String(s).replace(/[&<>"']/g, c => ({ '&': '&amp;', '<':
 export const icon = (name, size = '') => `<svg class="i ${size}" aria-hidden="true"><use href="#i-${name}"/></svg>`;
 export const glyph = name => `<svg class="g" aria-hidden="true"><use href="#g-${name}"/></svg>`;
 
-// The server's clock: hello and heartbeats correct it, ages count with it.
-export const clock = { offset: 0 };
+// The server's clock, with which ages count: the page brings it, hello and heartbeats correct it. A
+// page gone back to may be an old one from the cache, and then the browser's clock is the better one.
+function brought() {
+  const told = Number(globalThis.document?.documentElement.dataset.now), [visit] = told ? performance.getEntriesByType('navigation') : [];
+  return visit && visit.type !== 'back_forward' ? told - performance.timeOrigin - visit.responseStart : 0;
+}
+export const clock = { offset: brought() };
 export const now = () => Date.now() + clock.offset;
 
 export const known = v => v !== null && v !== undefined && Number.isFinite(v);

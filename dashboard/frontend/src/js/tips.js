@@ -1,4 +1,4 @@
-// Tooltips: text only, on hover after 350 ms and on keyboard focus; Escape hides them.
+// Tooltips: text only, where the pointer has rested for 350 ms and on keyboard focus; Escape hides them.
 import { el } from './dom.js';
 
 const tip = el('<div class="tip" role="tooltip" id="tip" hidden></div>');
@@ -28,12 +28,16 @@ function linesOf(node) {
   const t = Date.parse(node.dateTime), d = new Date(t), off = -d.getTimezoneOffset() / 60;
   return [['UTC', d.toISOString().slice(0, 19).replace('T', ' ')], [`Local ${off >= 0 ? '+' : '−'}${Math.abs(off)}`, d.toLocaleString('sv-SE')], ['Epoch ms', String(t)]];
 }
-const source = event => event.target.closest?.('[data-tip], time[datetime]');
+const SOURCES = '[data-tip], time[datetime]';
 function over(node) { const box = node.getBoundingClientRect(); showTip(linesOf(node), box.left + box.width / 2, box.top, box); }
 
-addEventListener('mouseover', event => { const node = source(event); clearTimeout(timer); if (!node) return hideTip(); timer = setTimeout(() => node.isConnected && over(node), 350); });
-addEventListener('focusin', event => { const node = source(event); if (node?.matches(':focus-visible')) { over(node); node.setAttribute('aria-describedby', 'tip'); } });
+// What lies under the pointer is asked when the wait is over: by then the page may have scrolled, or have put a new element there.
+const hovered = () => [...document.querySelectorAll(SOURCES)].findLast(node => node.matches(':hover'));
+function rest() { clearTimeout(timer); timer = setTimeout(() => { const node = hovered(); if (node) over(node); }, 350); }
+
+addEventListener('mouseover', event => { if (event.target.closest?.(SOURCES)) rest(); else hideTip(); });
+addEventListener('scroll', () => { hideTip(); rest(); }, true);
+addEventListener('focusin', event => { const node = event.target.closest?.(SOURCES); if (node?.matches(':focus-visible')) { over(node); node.setAttribute('aria-describedby', 'tip'); } });
 addEventListener('focusout', hideTip);
-addEventListener('scroll', hideTip, true);
 addEventListener('mousedown', hideTip);
 addEventListener('keydown', event => event.key === 'Escape' && hideTip());
