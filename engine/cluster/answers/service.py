@@ -26,7 +26,7 @@ from engine.cluster.jobs.failure_log import SHOWN
 from engine.cluster.jobs.master import JobMaster
 from engine.cluster.jobs.operations import What
 from engine.cluster.jobs.read_limits import checked_limit
-from engine.cluster.jobs.registry import Jobs, check, positions_at
+from engine.cluster.jobs.registry import Jobs, compare, positions_in, read
 from engine.cluster.machines.fleet import Fleet
 from engine.cluster.machines.resources import LocalTaskManagers
 from engine.cluster.programs.artifacts import Artifacts
@@ -298,11 +298,14 @@ class JobManagerService:
         return await asyncio.to_thread(load_manifest, place.url, place.open)
 
     async def preflight(self, request: PreflightRequest) -> Preflight:
-        """Say what a start from a snapshot would restore."""
-        path = self._places.place(request.savepoint_path).url
-        built = await self._artifacts.look(request.program, await positions_at(request))
-        manifest, report = await check(path, built, request)
-        return Preflight(built.plan, manifest, report, built.inputs)
+        """Say what a start from a snapshot would restore.
+
+        The snapshot is read first: a checkpoint may be replaced while the graph is built.
+        """
+        manifest = await read(self._places.place(request.savepoint_path).url)
+        positions = positions_in(manifest, request)
+        built = await self._artifacts.look(request.program, positions)
+        return Preflight(built.plan, manifest, compare(manifest, built, request), built.inputs)
 
     async def dispose_savepoint(self, path: str) -> str:
         """Begin to delete a savepoint's folder and return a trigger id."""

@@ -217,8 +217,8 @@ class Jobs:
         path, next_id = request.savepoint_path, 1
         if path is not None:
             path = absolute(path)
-            manifest, report = await check(path, built, request)
-            report.raise_if_refused()
+            manifest = await read(path)
+            compare(manifest, built, request).raise_if_refused()
             keep_beginnings(built.folder, built.inputs)
             next_id = manifest.checkpoint_id + 1
         life = JobLife.begin(now_ms())
@@ -272,22 +272,32 @@ def _claimed(row: JobRow, path: str) -> SnapshotRow:
     return SnapshotRow(row.job_id, checkpoint_id, SnapshotKind.CHECKPOINT, path, now_ms())
 
 
-async def positions_at(request: RunRequest | PreflightRequest) -> Positions:
+async def positions_at(request: RunRequest) -> Positions:
     """Where the sources of a job go on, by its names for them. Raises RestoreError."""
     if request.savepoint_path is None:
         return {}
     manifest = await asyncio.to_thread(load_manifest, absolute(request.savepoint_path))
+    return positions_in(manifest, request)
+
+
+def positions_in(manifest: Manifest, request: RunRequest | PreflightRequest) -> Positions:
+    """The same, of a snapshot that was read."""
     settings = request.program.settings
     return positions_of(renames_of(settings).applied(manifest), starts_of(settings))
 
 
-async def check(
-    path: str, built: Built, request: RunRequest | PreflightRequest
-) -> tuple[Manifest, RestoreReport]:
-    """Read a snapshot and compare it with a job. Raises RestoreError, StorageError."""
+async def read(path: str) -> Manifest:
+    """Read a snapshot whose files are there. Raises RestoreError, StorageError."""
     manifest = await asyncio.to_thread(load_manifest, path)
     await asyncio.to_thread(check_files, manifest, path)
-    return manifest, check_restore(
+    return manifest
+
+
+def compare(
+    manifest: Manifest, built: Built, request: RunRequest | PreflightRequest
+) -> RestoreReport:
+    """What a job would restore of a snapshot."""
+    return check_restore(
         manifest,
         built.plan,
         request.allow_non_restored,

@@ -16,6 +16,7 @@ from engine.cluster.store.store import Store
 from engine.errors import SnapshotMissing
 from engine.rest.errors import Forbidden
 from engine.rest.model.requests import PreflightRequest, Program, RunRequest
+from snapshot_folders import counts, save
 
 
 @pytest.fixture
@@ -49,3 +50,23 @@ async def test_what_the_operator_allowed_may_be_named(
         await service.run(RunRequest(Program("none"), savepoint_path=path))
     with pytest.raises(SnapshotMissing):
         await service.preflight(PreflightRequest(Program("none"), path))
+
+
+async def test_a_checkpoint_may_be_replaced_while_the_graph_that_it_is_compared_with_is_built(
+    service: JobManagerService, tmp_path: Path
+) -> None:
+    path = save(tmp_path / "allowed" / "chk-1", counts(("a", 1)))
+    file = tmp_path / "job.py"
+    file.write_text(
+        "import shutil, engine as hw\n"
+        "from engine.connectors.parquet_files import ParquetFilesSink\n"
+        "from engine.connectors.generator import SensorGenerator\n"
+        f"shutil.rmtree({path!r})\n"
+        "env = hw.Environment('job')\n"
+        "env.source(SensorGenerator(1), uid='a').sink(ParquetFilesSink('out'), uid='b')\n"
+        "env.execute()\n"
+    )
+    artifact = await service.upload_artifact(file.name, file)
+    found = await service.preflight(PreflightRequest(Program(artifact.id), path))
+    assert not Path(path).exists()
+    assert [row.uid for row in found.report.refused] == ["count"]
