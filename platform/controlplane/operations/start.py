@@ -100,7 +100,7 @@ def _make_room(kind: Kind, scope: str, actor: User | None, now: datetime) -> Non
 def _busy(running: Operation) -> Refused:
     msg = (
         f"job {running.job.name} is busy: {running.kind.replace('_', ' ')} is under way "
-        f"since {running.created_at:%H:%M:%S} UTC; wait for it to end"
+        f"since {running.created_at:%H:%M:%S} UTC; wait for it to end, or cancel it"
     )
     return Refused(409, "busy", msg, {"operation": str(running.pk)})
 
