@@ -68,9 +68,22 @@ export function refresh(key) {
     due.set(node.id, setTimeout(() => {
       due.delete(node.id);
       const now = document.getElementById(node.id);
-      if (now && !frozen() && !document.hidden && !now.contains(document.activeElement?.closest('form'))) htmx.trigger(now, 'refresh');
+      if (now && !frozen() && !document.hidden && !isFilledIn(now)) { keepPlace(now); htmx.trigger(now, 'refresh'); }
     }, +node.dataset.every || EVERY));
   }
+}
+
+// Whether somebody writes or chooses something there; a button that was pressed is no reason to wait.
+const isFilledIn = node => node.contains(document.activeElement?.closest('form')) && document.activeElement.matches('input, select, textarea');
+
+// The button with the focus may be gone afterwards: then the one in its place gets it.
+function keepPlace(node) {
+  const at = $$('form button', node).indexOf(document.activeElement);
+  if (at < 0) return;
+  node.addEventListener('htmx:after:swap', () => {
+    const buttons = $$('form button', document.getElementById(node.id) ?? node);
+    if (document.activeElement === document.body) buttons[Math.min(at, buttons.length - 1)]?.focus({ preventScroll: true });
+  }, { once: true });
 }
 
 // ---- times: ages count, the zone switch reaches every one of them
