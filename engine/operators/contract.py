@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
 from engine.elements import Micros
 from engine.keygroups import KeyGroupRange
+from engine.operators.asking.requests import Control, Request
 from engine.state.contract import StateDescriptor
-
-if TYPE_CHECKING:
-    from engine.operators.asking.requests import Control, Request
 
 MAIN = "main"
 """The tag of an operator's ordinary output; any other tag is a side output."""

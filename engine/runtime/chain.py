@@ -23,7 +23,8 @@ from engine.elements import MAX_TIME, MIN_TIME, Barrier, Micros
 from engine.errors import InternalError
 from engine.graph.jobgraph import ChainedOperator
 from engine.keygroups import KeyGroupRange
-from engine.operators.asking.requests import Answer, AsyncOperator, Control, Request
+from engine.operators.asking.contract import AsyncOperator
+from engine.operators.asking.requests import Answer, Control, Request
 from engine.operators.contract import MAIN, Context, Operator
 from engine.operators.sink import SinkOperator, SinkRun
 from engine.operators.sources.source import SourceOperator, SourceRun

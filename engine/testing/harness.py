@@ -19,7 +19,8 @@ import polars as pl
 
 from engine.elements import KEY_GROUP, MAX_TIME, MIN_TIME, Micros, Watermark
 from engine.keygroups import DEFAULT_MAX_PARALLELISM, KeyGroupRange, key_groups, range_of
-from engine.operators.asking.requests import Answer, AsyncOperator, Control, Request
+from engine.operators.asking.contract import AsyncOperator
+from engine.operators.asking.requests import Answer, Control, Request
 from engine.operators.contract import MAIN, Context, Operator
 from engine.state.contract import StateBackend, StateDescriptor
 from engine.state.memory import MemoryBackend

@@ -31,8 +31,9 @@ from engine.elements import EVENT_TIME, ROW_WATERMARK, Micros
 from engine.errors import FunctionError, RequestFailed
 from engine.functions.row_class import RowClass
 from engine.keygroups import range_of
+from engine.operators.asking.contract import AsyncOperator
 from engine.operators.asking.in_flight import Entry, InFlight
-from engine.operators.asking.requests import Answer, AsyncOperator, Control, Request
+from engine.operators.asking.requests import Answer, Control, Request
 from engine.operators.contract import Context
 from engine.operators.expressions import raised, shortened
 from engine.operators.records.rows import check_nulls, rows_of, values_of

@@ -1,23 +1,12 @@
-"""Requests: what an operator asks of the world beside its subtask, and how the answers come back.
-
-    on_batch ──ctx.ask(Request)──▶ the shell runs the coroutine ──Answer──▶ on_answers ──▶ rows
-    Watermark, Idle, EndOfInput ──hold──▶ behind the rows they came behind ──ctx.release──▶ on
-
-The operator starts nothing itself. A worker runs the coroutines in an event loop; the simulation
-answers in the order of a seed. Barriers are not held: rows whose answers are awaited are state.
-
-Needs    to be the head of its chain, so that all that follows can wait for it.
-"""
+"""Requests: what an operator asks of the world beside its subtask, and what comes back."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from engine.elements import EndOfInput, Idle, Micros, Watermark
-from engine.operators.contract import Context, Operator
 
 Control = Watermark | Idle | EndOfInput
 """What must not overtake rows."""
@@ -41,25 +30,3 @@ class Answer:
     value: object = None
     error: BaseException | None = None
     timed_out: bool = False
-
-
-class AsyncOperator(Operator):
-    """An operator that waits for answers."""
-
-    @property
-    @abstractmethod
-    def in_flight(self) -> int:
-        """How many rows wait for answers, or behind rows that do."""
-
-    @property
-    @abstractmethod
-    def is_full(self) -> bool:
-        """Whether no more rows may come for now. Asked before every element."""
-
-    @abstractmethod
-    def hold(self, element: Control) -> bool:
-        """Keep an element until the rows before it have left; False when none is under way."""
-
-    @abstractmethod
-    def on_answers(self, answers: Sequence[Answer], ctx: Context) -> None:
-        """Take answers, in the order in which they came; send rows and release elements."""
