@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from django.utils.html import escape, format_html
+from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from controlplane.moments import now_ms
@@ -199,6 +199,42 @@ def tally(value: float | None) -> SafeString:
     return format_html('<span class="{}">{}</span>', tone, fmt.grouped(value))
 
 
+def alarm(value: float | None) -> SafeString:
+    """A count of things that somebody has to look at."""
+    if value is None:
+        return MISSING
+    return format_html(
+        '<span class="n{}">{}</span>', " t-crit" if value > 0 else "", fmt.grouped(value)
+    )
+
+
+BADLY_LATE = 3
+"""Times its objective."""
+
+
+def delay(row: Mapping[str, Any] | None) -> SafeString:
+    """A delay; with an objective also a bar, in the middle of which the objective is."""
+    late = row.get("delay_ms") if row else None
+    goal = row.get("goal_ms") if row else None
+    if late is None or not goal:
+        return number("dur", late)
+    tone = "crit" if late > BADLY_LATE * goal else "warn" if late > goal else ""
+    return format_html(
+        '<span class="{}">{}</span><svg class="bul" aria-hidden="true">'
+        '<rect class="{}" width="{}%" height="100%"/>'
+        '<line x1="50%" x2="50%" y1="0" y2="100%"/></svg>',
+        f"t-{tone}" if tone else "",
+        number("dur", late),
+        tone or "ink",
+        _share(50 * late / goal),
+    )
+
+
+def goal(value: float | None) -> str:
+    """An objective, in words."""
+    return f"objective {fmt.text('dur', value)}" if value else "no objective"
+
+
 def some(value: float | None) -> SafeString:
     """A count where none is nothing to see."""
     return escape(fmt.grouped(value)) if value else mark_safe("")
@@ -209,7 +245,7 @@ def text(value: object) -> SafeString:
     return MISSING if value in (None, "") else escape(value)
 
 
-CELLS: dict[str, Callable[[Any], SafeString]] = {
+CELLS: dict[str, Callable[[Any], str]] = {
     **{kind: partial(number, kind) for kind in fmt.FORMATS},
     "whole": whole,
     "plain": plain,
@@ -228,6 +264,9 @@ CELLS: dict[str, Callable[[Any], SafeString]] = {
     "waiting": waiting,
     "progress": progress,
     "tally": tally,
+    "alarm": alarm,
+    "delay": delay,
+    "goal": goal,
     "text": text,
     "some": some,
 }
@@ -235,4 +274,4 @@ CELLS: dict[str, Callable[[Any], SafeString]] = {
 
 def cell(kind: str, value: Any) -> SafeString:
     """The value in that format; to a template, what is not there is an empty text."""
-    return CELLS[kind](None if value == "" else value)
+    return conditional_escape(CELLS[kind](None if value == "" else value))

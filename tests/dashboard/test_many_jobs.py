@@ -52,7 +52,10 @@ def test_the_list_has_pages_and_counts_of_all_of_them(as_, alice, team, lab, sto
     assert f"{2 * PAGE + 1} jobs, page 2 of 3" in pages[1]
     assert 'rel="prev"' not in pages[0]
     assert 'rel="next"' not in pages[2]
-    assert f'<span class="stat-v t-crit">{(2 * PAGE + 1) // 20}</span>' in pages[2]
+    failed = (2 * PAGE + 1) // 20
+    assert f'<span class="n t-crit">{failed}</span>' in pages[2]
+    assert f"{failed} down" in pages[2]
+    assert f'<span class="c" data-count="attention">{failed}</span>' in pages[2]
 
 
 def test_the_server_filters_and_sorts(as_, alice, team, lab, store):

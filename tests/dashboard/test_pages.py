@@ -9,6 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from controlplane.jobs.actions import create_job
+from controlplane.live import topics
+from controlplane.live.latest import latest_store
 
 # Two queries belong to the session, the rest to the frame and the page.
 PAGES = {
@@ -172,3 +174,22 @@ def test_an_unknown_page_says_so(as_, alice):
     response = as_(alice).get("/no/such/page/")
     assert response.status_code == 404
     assert "There is no such page" in response.content.decode()
+
+
+def test_a_job_that_runs_and_ails_is_degraded_and_says_since_when(as_, alice, run, store):
+    type(run).objects.update(state="RUNNING")
+    why = {"why": "checkpoints fail: expired", "why_ms": 1_796_000_000_000, "state": "RUNNING"}
+    fleet = topics.parse(topics.FLEET)
+    latest_store().merge(fleet, {str(run.job_id): why | {"delay_ms": 90_000, "goal_ms": 60_000}})
+    page = as_(alice).get("/jobs/").content.decode()
+    assert 'data-state="running" data-shown="degraded" data-group="attention"' in page
+    assert "Checkpoints fail: expired." in page
+    assert '<svg class="bul" aria-hidden="true"><rect class="warn" width="75%"' in page
+    assert "1 degraded" in page
+    latest_store().forget(fleet)
+
+
+def test_by_team_each_team_is_a_heading(as_, alice, run, store):
+    page = as_(alice).get("/jobs/?group=team").content.decode()
+    assert 'data-head="payments"' in page
+    assert 'data-under="payments"' in page

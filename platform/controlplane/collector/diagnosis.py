@@ -59,7 +59,7 @@ def sentence(seen: JobSighting, held_by: VertexSighting) -> str:
     waiting = _waiting(seen, held_by, vertices)
     names = " and ".join(seen.name_of(one) for one in waiting[:NAMED]) or "what comes before"
     verb = "wait" if len(waiting) > 1 else "waits"
-    text = f"{seen.name_of(held_by.id)} holds the job back: {names} {verb} for it"
+    text = f"held back by {seen.name_of(held_by.id)}, for which {names} {verb}"
     if (held_by.skew or 0.0) >= SKEWED:
         text += f"; one of its subtasks takes about {round(held_by.skew or 0)} times the mean"
     return text

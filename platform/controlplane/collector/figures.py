@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from controlplane.backends.sightings import CheckpointSighting, FailureSighting, JobSighting
+from controlplane.collector.ailing import not_wholly_running
 from controlplane.jobs.models import Run
 from controlplane.live.topics import Payload
 from controlplane.metrics.contract import NANOS_PER_MS
@@ -20,15 +21,16 @@ _FLOWING = ("in", "out", "delay_ms", "event_ms", "speed", "busy", "bp")
 
 
 def job_record(
-    run: Run, seen: JobSighting, speed: float | None, held: Payload | None = None
+    run: Run, seen: JobSighting, speed: float | None, held: Payload | None, ailing: Payload
 ) -> Payload:
-    """Topic `job.<id>`; `held` says which operator holds it back."""
+    """Topic `job.<id>`; `held` says which operator holds it back, `ailing` what is wrong."""
     flow = _flow(seen, speed)
     return {
         "state": seen.state,
         "state_since_ms": seen.since_ms,
-        "note": note(seen),
+        "note": not_wholly_running(seen) or None,
         "held": held if seen.state == RUNNING else None,
+        **ailing,
         **{name: flow[name] for name in ("in", "out", "delay_ms", "event_ms", "speed")},
         "pending": seen.pending_rows,
         "ckpt": _last_checkpoint(seen),
@@ -39,11 +41,16 @@ def job_record(
     }
 
 
-def fleet_row(seen: JobSighting, speed: float | None) -> Payload:
-    """Row of the job in `fleet`."""
+def fleet_row(
+    name: str, seen: JobSighting, speed: float | None, goal_ms: int | None, ailing: Payload
+) -> Payload:
+    """Row of the job in `fleet`; `goal_ms` is how far its watermark may be behind."""
     done = seen.completed
     return {
+        "name": name,
         "state": seen.state,
+        **ailing,
+        "goal_ms": goal_ms,
         **_flow(seen, speed),
         "ckpt_ms": done.end_ms if done else None,
         "ckpt_dur": done.duration_ms if done else None,
@@ -71,20 +78,9 @@ def operator_rows(seen: JobSighting) -> Payload:
     }
 
 
-def note(seen: JobSighting) -> str | None:
-    """Why the job does not run, or not wholly, in one sentence."""
-    if seen.waiting_for:
-        return seen.waiting_for
-    total = sum(vertex.parallelism for vertex in seen.vertices)
-    running = sum(vertex.running for vertex in seen.vertices)
-    if seen.state == RUNNING and running < total:
-        return f"{running} of {total} tasks run"
-    return None
-
-
 def at_rest(state: str) -> tuple[Payload, Payload]:
     """Fleet row and record of a job that has no run, or whose engine does not answer."""
-    nothing = dict.fromkeys(_FLOWING)
+    nothing = dict.fromkeys((*_FLOWING, "why", "why_ms"))
     return {"state": state, **nothing}, {
         "state": state,
         "pending": None,

@@ -21,13 +21,15 @@ from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
 from controlplane.backends.sightings import EngineSighting, JobSighting
 from controlplane.collector import checkpoint_notes, figures
+from controlplane.collector.ailing import FailureStreak
 from controlplane.collector.checkpoint_notes import CheckpointNotes, Told
 from controlplane.jobs import failures, lifecycle
 from controlplane.jobs.failures import FailureNotes
-from controlplane.jobs.models import NO_RUN, TERMINAL, Job, Run, RunState
+from controlplane.jobs.models import NO_RUN, TERMINAL, Job, Run, RunFailure, RunState
 from controlplane.live import topics
 from controlplane.live.latest import latest_store
 from controlplane.live.topics import Family, Payload, Topic
+from controlplane.moments import epoch_ms
 from controlplane.snapshots.models import Checkpoint
 
 SEEN_EVERY = timedelta(seconds=5)
@@ -35,6 +37,9 @@ SEEN_EVERY = timedelta(seconds=5)
 
 CHECKPOINTS_KEPT = 5_000
 """Rows of automatic checkpoints kept per run, about 80 minutes at one a second."""
+
+STREAK = 50
+"""Failures in which the beginning of a streak is looked for."""
 
 
 def clusters() -> list[Cluster]:
@@ -93,6 +98,17 @@ def prune(run: Run) -> None:
     if oldest_kept is not None:
         rows.filter(engine_checkpoint_id__lt=oldest_kept).delete()
     failures.prune(run)
+
+
+def earlier_failures(run: Run) -> FailureStreak:
+    """The last failures of the job, also those of runs before this one."""
+    streak = FailureStreak()
+    if run.purpose == Run.Purpose.LIVE:
+        of_job = RunFailure.objects.filter(run__job=run.job_id, run__purpose=Run.Purpose.LIVE)
+        newest = of_job.order_by("-at").values_list("at", "sentence")[:STREAK]
+        for at, sentence in reversed(newest):
+            streak.add(epoch_ms(at), sentence)
+    return streak
 
 
 @dataclass(slots=True)

@@ -29,6 +29,7 @@ from controlplane.backends.sightings import EngineSighting, JobSighting
 from controlplane.backends.tokens import address_of
 from controlplane.backends.watch import EngineWatch
 from controlplane.collector import figures, mirror
+from controlplane.collector.ailing import Ailing
 from controlplane.collector.board import Board
 from controlplane.collector.checkpoint_notes import Told
 from controlplane.collector.diagnosis import HeldBack
@@ -40,7 +41,7 @@ from controlplane.live.publish import apublish_all
 from controlplane.live.topics import Payload
 from controlplane.metrics.keeping import Keeping
 from controlplane.metrics.store import ENGINE
-from controlplane.moments import now_ms
+from controlplane.moments import epoch_ms, now_ms
 from controlplane.replay import sampling
 from controlplane.replay.models import Replay
 from controlplane.replay.stalls import Seen, seen_of
@@ -63,6 +64,9 @@ class Watched:
     replay: Replay | None
     meter: SpeedMeter = field(default_factory=SpeedMeter)
     held: HeldBack = field(default_factory=HeldBack)
+    ailing: Ailing = field(default_factory=Ailing)
+    goal_ms: int | None = None
+    """How far the watermark may be behind; None when nobody has said."""
 
 
 class Watcher:
@@ -90,7 +94,9 @@ class Watcher:
         """Look once."""
         try:
             runs = await _db(mirror.active_runs, self.cluster)
-            self._follow(runs)
+            for watched in self._follow(runs):
+                streak = await _db(mirror.earlier_failures, watched.mirror.run)
+                watched.ailing = Ailing(streak)
             sighting = await self._sighting(runs)
             await _db(mirror.note_cluster, self.cluster, sighting, self._capabilities)
             if sighting is None:
@@ -116,18 +122,22 @@ class Watcher:
             return None
         return sighting
 
-    def _follow(self, runs: list[Run]) -> None:
-        """Keep what is known of the active runs; forget the others."""
+    def _follow(self, runs: list[Run]) -> list[Watched]:
+        """Keep what is known of the active runs; forget the others; return those that are new."""
         known = self._watched
         self._watched = {}
+        fresh = []
         for run in runs:
             # Read here, while they are loaded: a run that is refreshed forgets what it refers to.
             name, replay = run.job.name, getattr(run, "replay", None)
             watched = known.get(run.pk)
             if watched is None:  # of a run that is new here all is wanted
                 watched, self._since_ms = Watched(RunMirror(run), name, replay), 0
+                fresh.append(watched)
             watched.mirror.run, watched.replay = run, replay
+            watched.goal_ms = 1_000 * int(run.job.settings.get("delay_objective_s") or 0) or None
             self._watched[run.pk] = watched
+        return fresh
 
     async def _take_in(self, runs: list[Run], sighting: EngineSighting) -> None:
         wall_ms = now_ms()
@@ -146,10 +156,15 @@ class Watcher:
         for run in runs:
             if run.purpose == Run.Purpose.LIVE and (one := seen[run.pk]) is not None:
                 self._board.position(run.job_id, one.event_ms if _flows(one) else None)
-                rows[str(run.job_id)] = row = figures.fleet_row(one, speeds[run.pk])
+                watched = self._watched[run.pk]
+                held = watched.held.tell(one)
+                why = str(held["text"]) if held else ""
+                ailing = watched.ailing.tell(one, wall_ms, watched.goal_ms, why)
+                rows[str(run.job_id)] = row = figures.fleet_row(
+                    watched.job_name, one, speeds[run.pk], watched.goal_ms, ailing
+                )
                 self._board.row(run.job_id, row)
-                held = self._watched[run.pk].held.tell(one)
-                record = figures.job_record(run, one, speeds[run.pk], held)
+                record = figures.job_record(run, one, speeds[run.pk], held, ailing)
                 news.append((topics.job(run.job_id), record))
                 vertices = self._board.vertices(run.job_id, one)
                 news.append((topics.operators(run.job_id), vertices))
@@ -162,7 +177,11 @@ class Watcher:
         """Figures are unknown now; states are what they were."""
         self._board.engine(self.cluster.pk, None, now_ms())
         row, record = figures.unseen()
-        record["note"] = f"the engine {self.cluster.name} does not answer"
+        record["note"] = row["why"] = record["why"] = (
+            f"the engine {self.cluster.name} does not answer"
+        )
+        seen = self.cluster.last_seen
+        row["why_ms"] = record["why_ms"] = epoch_ms(seen) if seen else None
         jobs = [run.job_id for run in runs if run.purpose == Run.Purpose.LIVE]
         for job_id in jobs:
             self._board.row(job_id, row)

@@ -14,19 +14,20 @@ from django.contrib.auth.models import User
 from controlplane.access.lookup import RANK, roles_of, visible_jobs
 from controlplane.access.models import Role
 from controlplane.backends.models import Cluster
-from controlplane.jobs.fleet_query import PAGE, FleetQuery
+from controlplane.jobs.fleet_query import GROUPS, PAGE, VIEWS, FleetQuery
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion
 from controlplane.jobs.queries import newest_runs, shown_state
 from controlplane.live import topics
+from controlplane.live.fleet import DOWN, SUM, attention
 from controlplane.live.queries import latest, latest_fleet
 from controlplane.moments import epoch_ms
 from controlplane.replay.models import OPEN, Replay
 from controlplane.snapshots.queries import CheckpointLine, last_checkpoints
 
-ATTENTION = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
 STRIP = 16
 """Checkpoints in a small strip."""
 EVERYTHING = FleetQuery()
+_TITLES = {"attention": "Need attention", "running": "Running", "stopped": "Not running"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,22 @@ class FleetRow:
     @property
     def group(self) -> str:
         """Heading it stands under."""
-        if self.state in ATTENTION or (self.state == "CREATED" and self.reason):
+        if self.state in DOWN:
             return "attention"
-        return "stopped" if self.state in {*TERMINAL, NO_RUN} else "running"
+        if self.state in {*TERMINAL, NO_RUN}:
+            return "stopped"
+        return "attention" if self.reason else "running"
+
+    @property
+    def shown(self) -> str:
+        """Its state as a person would say it: one that runs and ails is degraded."""
+        return "DEGRADED" if self.state == "RUNNING" and self.reason else self.state
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Those of the page that it is in."""
+        runs = self.state not in {*DOWN, *TERMINAL, NO_RUN}
+        return ("all", *dict.fromkeys((self.group, *(("running",) if runs else ()))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +110,8 @@ class Fleet:
     """Jobs that this person may see."""
     matching: int
     """Jobs that were asked for."""
-    needing: int
-    """Jobs that need attention."""
-    first_needing: str = ""
-
-    def group(self, name: str) -> tuple[FleetRow, ...]:
-        """Rows under one heading."""
-        return tuple(row for row in self.rows if row.group == name)
+    counts: dict[str, int]
+    """Jobs of each view, whatever the filter."""
 
     @property
     def strips(self) -> dict[str, tuple[CheckpointLine, ...]]:
@@ -111,12 +120,12 @@ class Fleet:
 
     @property
     def groups(self) -> tuple[tuple[str, str, tuple[FleetRow, ...]], ...]:
-        """Headings in the order of the page."""
-        return (
-            ("attention", "Need attention", self.group("attention")),
-            ("running", "Running", self.group("running")),
-            ("stopped", "Not running", self.group("stopped")),
-        )
+        """Headings in the order of the page, each with its key and its rows."""
+        by_team = self.query.group == "team"
+        found: dict[str, list[FleetRow]] = {} if by_team else {key: [] for key in GROUPS}
+        for row in self.rows:
+            found.setdefault(row.team if by_team else row.group, []).append(row)
+        return tuple((key, _TITLES.get(key, key), tuple(rows)) for key, rows in found.items())
 
     @property
     def pages(self) -> int:
@@ -136,8 +145,10 @@ def fleet(user: User, query: FleetQuery = EVERYTHING) -> Fleet:
     roles = roles_of(user)
     all_rows = _light_rows(jobs, figures, roles)
     wanted = query.ordered([row for row in all_rows if query.matches(row)])
+    # What the database knows holds also while nobody looks at the engines.
+    needing = [{"state": row.state, "why": row.group == "attention"} for row in all_rows]
+    figures[SUM] = figures.get(SUM, {}) | attention(needing)
     page = min(query.page, max(1, -(-len(wanted) // PAGE)))
-    needing = [row.name for row in all_rows if row.group == "attention"]
     return Fleet(
         rows=_whole_rows(wanted[(page - 1) * PAGE : page * PAGE]),
         replays=_replay_rows(jobs),
@@ -147,8 +158,7 @@ def fleet(user: User, query: FleetQuery = EVERYTHING) -> Fleet:
         query=replace(query, page=page),
         total=len(jobs),
         matching=len(wanted),
-        needing=len(needing),
-        first_needing=min(needing, default=""),
+        counts={view: sum(view in row.views for row in all_rows) for view in VIEWS},
     )
 
 
@@ -166,15 +176,18 @@ def _light_row(
     job: Job, run: dict[str, Any] | None, figures: dict[str, Any], roles: dict[str, Role]
 ) -> FleetRow:
     state = shown_state(run["state"] if run else None, figures)
+    live = figures if run and run["state"] not in TERMINAL else {}
+    why = live.get("why")
+    failure = run["failure"] if run and state != "RUNNING" else ""
     return FleetRow(
         id=job.pk,
         name=job.name,
         team=job.team.name,
         state=state,
-        since_ms=epoch_ms(run["state_since"]) if run else None,
-        reason=run["failure"] if run and state != "RUNNING" else "",
+        since_ms=live.get("why_ms") if why else epoch_ms(run["state_since"]) if run else None,
+        reason=why or failure,
         version=run["version__number"] if run else None,
-        figures=figures if run and run["state"] not in TERMINAL else {},
+        figures=live,
         may_operate=_operates(roles.get(job.team.name)),
         run=run["pk"] if run else None,
     )

@@ -3,9 +3,10 @@
     ?f=team:payments state:running order   words of a name or team; keys narrow it
     &view=attention                        all, attention, running or stopped
     &sort=-in                              a column; with a minus, largest first
+    &group=team                            headings: attention or team
     &page=2                                of PAGE rows
 
-Errors   an unknown key, view or column is told in one sentence, and then all jobs are shown.
+Errors   an unknown key, view, column or grouping is told in one sentence; then all jobs are shown.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ PAGE = 50
 
 VIEWS = ("all", "attention", "running", "stopped")
 GROUPS = ("attention", "running", "stopped")
+GROUPINGS = ("attention", "team")
 COLUMNS = ("name", "in", "event_ms", "delay_ms", "ckpt_ms", "busy", "restarts")
 KEYS = ("team", "state")
 
@@ -43,6 +45,14 @@ class Listed(Protocol):
         """One of GROUPS."""
 
     @property
+    def shown(self) -> str:
+        """Its state as the page says it."""
+
+    @property
+    def views(self) -> Sequence[str]:
+        """Those of VIEWS that it is in."""
+
+    @property
     def figures(self) -> Mapping[str, Any]:
         """Latest figures."""
 
@@ -55,6 +65,7 @@ class FleetQuery:
     view: str = "all"
     sort: str = "name"
     page: int = 1
+    group: str = "attention"
     fault: str = ""
     """What could not be understood."""
 
@@ -63,11 +74,12 @@ class FleetQuery:
         """From a query string."""
         text, view = asked.get("f", "").strip()[:200], asked.get("view", "") or "all"
         sort, page = asked.get("sort", "") or "name", asked.get("page", "")
-        fault = _fault(text, view, sort)
+        group = asked.get("group", "") or "attention"
+        fault = _fault(text, view, sort, group)
         if fault:
             return cls(text=text, fault=fault)
         number = int(page) if page.isdecimal() and len(page) < 7 else 1
-        return cls(text, view, sort, max(1, number))
+        return cls(text, view, sort, max(1, number), group)
 
     @property
     def column(self) -> str:
@@ -78,12 +90,12 @@ class FleetQuery:
         """Whether a job is asked for."""
         if self.fault:
             return True
-        if self.view not in ("all", job.group):
+        if self.view not in job.views:
             return False
         return all(_fits(word, job) for word in self.text.lower().split())
 
     def ordered(self, jobs: Sequence[Listed]) -> list[Any]:
-        """By group, and in each by column; what is unknown comes last, ties go by name."""
+        """By heading, and in each by column; what is unknown comes last, ties go by name."""
         found = sorted(jobs, key=lambda job: job.name)
         if self.column != "name":
             known = [job for job in found if _figure(job, self.column) is not None]
@@ -92,10 +104,11 @@ class FleetQuery:
             found = known + unknown
         elif self.sort == "-name":
             found.reverse()
-        return sorted(found, key=lambda job: GROUPS.index(job.group))
+        found.sort(key=lambda job: GROUPS.index(job.group))
+        return sorted(found, key=lambda job: job.team) if self.group == "team" else found
 
 
-def _fault(text: str, view: str, sort: str) -> str:
+def _fault(text: str, view: str, sort: str, group: str) -> str:
     for word in text.lower().split():
         key, colon, _ = word.partition(":")
         if colon and key not in KEYS:
@@ -104,6 +117,8 @@ def _fault(text: str, view: str, sort: str) -> str:
         return f"there is no view {view[:40]}: use {', '.join(VIEWS)}"
     if sort.removeprefix("-") not in COLUMNS:
         return f"jobs cannot be sorted by {sort[:40]}: use {', '.join(COLUMNS)}"
+    if group not in GROUPINGS:
+        return f"jobs cannot be grouped by {group[:40]}: use {' or '.join(GROUPINGS)}"
     return ""
 
 
@@ -111,7 +126,9 @@ def _fits(word: str, job: Listed) -> bool:
     key, colon, wanted = word.partition(":")
     if not colon:
         return word in f"{job.name} {job.team}".lower()
-    return (job.team if key == "team" else job.state).lower() == wanted
+    return wanted in (
+        (job.team.lower(),) if key == "team" else (job.state.lower(), job.shown.lower())
+    )
 
 
 def _figure(job: Listed, column: str) -> Any:

@@ -83,6 +83,11 @@ class JobFrame:
         return self.run is not None and not self.run.is_terminal
 
     @property
+    def shown(self) -> str:
+        """Its state as a person would say it: one that runs and ails is degraded."""
+        return "DEGRADED" if self.state == "RUNNING" and self.figures.get("why") else self.state
+
+    @property
     def figures_topic(self) -> str:
         """Topic of its figures."""
         return topics.job(self.job.pk)

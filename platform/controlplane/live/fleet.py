@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 from controlplane.live.topics import Family, Payload, Topic
 
 SUM = "sum"
+DOWN = frozenset({"RESTARTING", "FAILING", "FAILED", "LOST"})
+"""States in which a job does not do its work, though it should."""
 _COUNTED = ("running", "jobs", "in")
 
 
@@ -48,13 +51,47 @@ class FleetView:
 
     def _sum(self, published: Payload) -> Payload:
         """What the cluster has is told to everybody; counts are over visible jobs only."""
-        rates = [row["in"] for row in self._rows.values() if row.get("in") is not None]
+        rows = self._rows.values()
+        rates = [row["in"] for row in rows if row.get("in") is not None]
         counts = {
-            "jobs": len(self._rows),
-            "running": sum(row.get("state") == "RUNNING" for row in self._rows.values()),
+            "jobs": len(rows),
+            "running": sum(row.get("state") == "RUNNING" for row in rows),
             "in": sum(rates) if rates else None,
+            **attention(rows),
+            **_worst(rows),
         }
         return {key: one for key, one in published.items() if key not in _COUNTED} | counts
+
+
+def attention(rows: Collection[Payload]) -> Payload:
+    """How many jobs need attention, and in which way; of no jobs nothing is known."""
+    if not rows:
+        return {"attention": None, "ailing": None}
+    down = sum(row.get("state") in DOWN for row in rows)
+    degraded = sum(bool(row.get("why")) and row.get("state") not in DOWN for row in rows)
+    named = [f"{down} down"] * bool(down) + [f"{degraded} degraded"] * bool(degraded)
+    return {"attention": down + degraded, "ailing": ", ".join(named) or "all is well"}
+
+
+def _worst(rows: Collection[Payload]) -> Payload:
+    """The largest delay and the oldest checkpoint of a job that runs, and whose they are."""
+    running = [row for row in rows if row.get("state") == "RUNNING"]
+    late = max(
+        (row for row in running if row.get("delay_ms") is not None),
+        key=lambda row: float(row["delay_ms"]),
+        default={},
+    )
+    old = min(
+        (row for row in running if row.get("ckpt_ms") is not None),
+        key=lambda row: int(row["ckpt_ms"]),
+        default={},
+    )
+    return {
+        "delay": {"delay_ms": late.get("delay_ms"), "goal_ms": late.get("goal_ms")},
+        "late": late.get("name"),
+        "ckpt_ms": old.get("ckpt_ms"),
+        "old": old.get("name"),
+    }
 
 
 class AlertsView(FleetView):

@@ -78,7 +78,11 @@ LOG_LENGTH = 100
 class FleetRow(TypedDict, total=False):
     """One job in `fleet`, under its id."""
 
+    name: str
     state: str  # Flink's job state of the live run, in capitals; "STOPPED" without a run
+    why: str | None  # what is wrong with a job that has not ended, in one sentence
+    why_ms: int | None  # since when
+    goal_ms: int | None  # how far its watermark may be behind; null: nobody has said
     delay_ms: float | None  # newest event time the sources know, minus the watermark
     event_ms: float | None  # event-time position: the lowest watermark of the sources
     speed: float | None
@@ -92,10 +96,16 @@ class FleetRow(TypedDict, total=False):
 
 
 class FleetSum(TypedDict, total=False):
-    """Row "sum" of `fleet`; `jobs`, `running` and "in" count what this user may see."""
+    """Row "sum" of `fleet`, over the jobs that this user may see; slots are the cluster's."""
 
     running: int
     jobs: int
+    attention: int | None  # jobs that need it
+    ailing: str | None  # "2 down, 3 degraded", or "all is well"
+    delay: dict[str, float | None]  # the largest delay of a job that runs, with its objective
+    late: str | None  # whose that is
+    ckpt_ms: int | None  # end of the last completed checkpoint that is oldest
+    old: str | None  # whose that is
     slots: int | None
     slots_used: int | None
     task_managers: int | None
@@ -142,6 +152,8 @@ class JobRecord(TypedDict, total=False):
     state_since_ms: int | None
     note: str | None  # why it is in this state, in one sentence: "waits for 4 slots, 2 free"
     held: HeldBackRecord | None
+    why: str | None  # what is wrong, as in `fleet`
+    why_ms: int | None
     out: float | None  # rows per second into the sinks
     delay_ms: float | None
     event_ms: float | None

@@ -75,7 +75,7 @@ def test_one_unlucky_look_changes_nothing():
 def test_the_sentence_names_who_waits_and_a_skew():
     held_by = replace(HELD.vertices[1], skew=4.1)
     assert sentence(HELD, held_by) == (
-        "enrich holds the job back: Source: orders waits for it; "
+        "held back by enrich, for which Source: orders waits; "
         "one of its subtasks takes about 4 times the mean"
     )
 

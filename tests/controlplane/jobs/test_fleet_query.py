@@ -15,7 +15,12 @@ class Row:
     team: str = "payments"
     state: str = "RUNNING"
     group: str = "running"
+    shown: str = ""
     figures: dict = field(default_factory=dict)
+
+    @property
+    def views(self):
+        return ("all", self.group)
 
 
 ORDERS, CLICKS = Row("orders"), Row("clicks", team="web", state="FAILED", group="attention")
@@ -30,6 +35,7 @@ ORDERS, CLICKS = Row("orders"), Row("clicks", team="web", state="FAILED", group=
         ("team:web", ["clicks"]),
         ("team:web ord", []),
         ("state:running", ["orders"]),
+        ("state:degraded", []),
         ("<img src=x>", []),
     ],
 )
@@ -39,9 +45,21 @@ def test_each_word_narrows_it(text, found):
 
 
 @pytest.mark.parametrize(("view", "found"), [("attention", ["clicks"]), ("stopped", [])])
-def test_a_view_is_one_group(view, found):
+def test_a_view_narrows_it(view, found):
     query = FleetQuery.of({"view": view})
     assert [job.name for job in (ORDERS, CLICKS) if query.matches(job)] == found
+
+
+def test_a_job_that_runs_and_ails_is_found_as_either():
+    ailing = Row("orders", shown="DEGRADED", group="attention")
+    for state in ("running", "degraded"):
+        assert FleetQuery.of({"f": f"state:{state}"}).matches(ailing)
+
+
+def test_by_team_what_needs_attention_comes_first_within_each_team():
+    rows = [Row("a", team="web"), Row("b", team="web", group="attention"), Row("c", team="ads")]
+    query = FleetQuery.of({"group": "team"})
+    assert [job.name for job in query.ordered(rows)] == ["c", "b", "a"]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,16 @@ def test_events_keep_their_order_and_too_many_become_a_snapshot():
     assert following.urgent() == []
 
 
+WELL = {
+    "attention": 0,
+    "ailing": "all is well",
+    "delay": {"delay_ms": None, "goal_ms": None},
+    "late": None,
+    "ckpt_ms": None,
+    "old": None,
+}
+
+
 def test_the_fleet_shows_only_visible_jobs_and_counts_only_those():
     rows = {
         "1": {"state": "RUNNING", "in": 5.0},
@@ -112,13 +122,28 @@ def test_the_fleet_shows_only_visible_jobs_and_counts_only_those():
     snap = following.snapshot(Snapshot(10, rows), 0)
     assert snap["d"] == {
         "1": {"state": "RUNNING", "in": 5.0},
-        "sum": {"jobs": 1, "running": 1, "in": 5.0, "slots": 8},
+        "sum": {"jobs": 1, "running": 1, "in": 5.0, "slots": 8, **WELL},
     }
     following.receive(patch(11, **{"1": {"in": None}, "3": {"in": 7.0}, "sum": {"in": 7.0}}))
     assert following.tick()["d"] == {
         "1": {"in": None},
-        "sum": {"jobs": 1, "running": 1, "in": None},
+        "sum": {"jobs": 1, "running": 1, "in": None, **WELL},
     }
+
+
+def test_the_worst_of_those_that_may_be_seen_is_named():
+    late = {"name": "late", "state": "RUNNING", "delay_ms": 9_000, "goal_ms": 5_000, "ckpt_ms": 7}
+    old = {"name": "old", "state": "RUNNING", "delay_ms": 1, "ckpt_ms": 3, "why": "it ails"}
+    rows = {"1": late, "2": old, "3": {"state": "FAILED"}, "4": late | {"delay_ms": 10_000}}
+    fleet = FleetView(frozenset("123")).whole(rows)["sum"]
+    assert (fleet["late"], fleet["delay"]) == ("late", {"delay_ms": 9_000, "goal_ms": 5_000})
+    assert (fleet["old"], fleet["ckpt_ms"]) == ("old", 3)
+    assert (fleet["attention"], fleet["ailing"]) == (2, "1 down, 1 degraded")
+
+
+def test_of_no_jobs_nobody_says_that_all_is_well():
+    fleet = FleetView(frozenset()).whole({})["sum"]
+    assert fleet["attention"] is fleet["ailing"] is None
 
 
 def test_a_job_that_is_new_in_the_fleet_makes_it_ask_again():

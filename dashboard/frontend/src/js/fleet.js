@@ -16,13 +16,11 @@ let view = query.get('view') ?? 'all';
 
 function matches(row, words) {
   const facts = row.dataset;
-  if (view === 'attention' && facts.group !== 'attention') return false;
-  if (view === 'running' && !['running', 'replaying'].includes(facts.group)) return false;
-  if (view === 'stopped' && facts.group !== 'stopped') return false;
+  if (!facts.views.split(' ').includes(view)) return false;
   return words.every(word => {
     const [name, wanted] = word.split(':');
     if (wanted === undefined) return `${facts.name} ${facts.team}`.includes(name);
-    return name === 'team' ? facts.team === wanted : name === 'state' ? facts.state === wanted : false;
+    return name === 'team' ? facts.team === wanted : name === 'state' ? [facts.state, facts.shown].includes(wanted) : false;
   });
 }
 
@@ -31,9 +29,10 @@ export function filter() {
   let shown = 0;
   for (const row of $$('#jobs tbody[data-name]')) { row.hidden = !matches(row, words); shown += row.hidden ? 0 : 1; }
   for (const head of $$('#jobs tbody[data-head]')) {
-    const inside = $$(`#jobs tbody[data-name][data-group="${head.dataset.head}"]`).filter(r => !r.hidden).length;
+    const inside = $$(`#jobs tbody[data-name][data-under="${CSS.escape(head.dataset.head)}"]`).filter(r => !r.hidden).length;
     head.hidden = !inside; $('.c', head).textContent = inside;
   }
+  if (!isPartial()) for (const count of $$('#views [data-count]')) count.textContent = $$('#jobs tbody[data-id]').filter(row => row.dataset.views.split(' ').includes(count.dataset.count)).length;
   const none = $('#none');
   if (none && !isPartial()) { none.hidden = shown > 0 || !$('#jobs tbody[data-name]'); $('[data-hidden]', none).textContent = String($$('#jobs tbody[data-name]').length); }
   for (const b of $$('#views [data-v]')) b.setAttribute('aria-pressed', b.dataset.v === view);

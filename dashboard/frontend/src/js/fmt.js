@@ -134,6 +134,15 @@ export const busy = row => (row && known(row.busy) ? `${busyBar(row)}<span class
 export const waiting = v => (known(v) && v >= 0.5 ? `<span class="n${v > 50 ? ' t-crit' : ' mut'}">${Math.round(v)}<span class="u">%</span></span>` : '<span class="mut">–</span>');
 export const progress = v => (known(v) ? `${bar(v, 'busy')}<span class="n">${percent(v)}</span>` : MISSING);
 export const tally = v => (known(v) ? `<span class="${v > 2 ? 't-crit' : v > 0 ? 't-warn' : 'mut'}">${grouped(v)}</span>` : MISSING);
+export const alarm = v => (known(v) ? `<span class="n${v > 0 ? ' t-crit' : ''}">${grouped(v)}</span>` : MISSING);
+// A delay; with an objective also a bar, in the middle of which the objective is.
+export function delay(row) {
+  const late = row?.delay_ms, goal = row?.goal_ms;
+  if (!known(late) || !goal) return dur(late);
+  const tone = late > 3 * goal ? 'crit' : late > goal ? 'warn' : '';
+  return `<span class="${tone && `t-${tone}`}">${dur(late)}</span><svg class="bul" aria-hidden="true"><rect class="${tone || 'ink'}" width="${share(50 * late / goal)}%" height="100%"/><line x1="50%" x2="50%" y1="0" y2="100%"/></svg>`;
+}
+export const goal = v => (v ? `objective ${durT(v)}` : 'no objective');
 
 export function etaText(low, high) {
   if (!known(low) && !known(high)) return '–';
@@ -150,7 +159,7 @@ export function sentence(raw) {
 
 // The formats that a cell may name in data-b="topic path format".
 export const formats = {
-  rate, count, bytes, percent, times, dur, whole, ago, age, second, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, busyBar,
+  rate, count, bytes, percent, times, dur, whole, ago, age, second, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, alarm, delay, goal, busyBar,
   text: v => (v === null || v === undefined || v === '' ? MISSING : esc(v)),
   busyBarOf: v => bar(v, 'busy'),
   some: v => (known(v) ? (v > 0 ? grouped(v) : '') : undefined),   // none is empty; what is not known leaves what is there
