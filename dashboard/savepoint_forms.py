@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 
+from controlplane.snapshots.inspection import key_of
 from controlplane.snapshots.models import SavepointSchedule
 from controlplane.snapshots.policy_actions import PolicyWish
 from controlplane.snapshots.schedule_options import MAX_JITTER_S, MAX_MINUTES, ScheduleOptions
@@ -135,9 +136,4 @@ class RowsForm(forms.Form):
 
     def clean_key(self) -> dict[str, str]:
         """Columns of the key with their values."""
-        text = str(self.cleaned_data["key"])
-        pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-        if any(not name.strip() or not equals for name, equals, _ in pairs):
-            msg = f"key must name columns: got {text[:60]}; e.g. carrier=UA, day=3"
-            raise forms.ValidationError(msg)
-        return {name.strip(): value.strip() for name, _, value in pairs}
+        return key_of(str(self.cleaned_data["key"]))

@@ -18,13 +18,10 @@ from controlplane.access.lookup import (
     alert_rule_for,
     job_for,
     team_for,
-    visible_jobs,
 )
 from controlplane.access.models import Team
 from controlplane.alerts import actions
-from controlplane.alerts.models import AlertRule
-from controlplane.alerts.preview import preview as play
-from controlplane.alerts.queries import alerts_page
+from controlplane.alerts.queries import alerts_page, rule_preview
 from controlplane.jobs.models import Job
 from dashboard.alert_forms import MuteForm, RouteForm, RuleForm
 from dashboard.answers import checked, said
@@ -44,15 +41,12 @@ def page(request: UserRequest) -> HttpResponse:
 def preview(request: UserRequest) -> HttpResponse:
     """When a rule would have fired: a fragment that the form asks for on every change."""
     asked = checked(RuleForm(request.GET))
-    team, job = _about(request, asked)
-    actions.check_about(team, job)
-    jobs = [job] if job else list(visible_jobs(request.user).filter(team=team).order_by("name"))
-    found = play(
-        jobs,
-        AlertRule.Measure(asked["measure"]),
-        asked["threshold"],
-        asked["for_seconds"] or 0,
-        timezone.now(),
+    found = rule_preview(
+        request.user,
+        *_about(request, asked),
+        measure=asked["measure"],
+        threshold=asked["threshold"],
+        for_seconds=asked["for_seconds"] or 0,
     )
     return render(request, "alerts/_preview.html", {"preview": found})
 

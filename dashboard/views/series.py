@@ -9,16 +9,10 @@ from django.http import JsonResponse
 from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for, replay_for
-from controlplane.jobs.changes import job_changes
-from controlplane.metrics.contract import DAY_MS, MINUTE_MS
-from controlplane.metrics.queries import job_history, output_choices, output_lines
-from controlplane.moments import now_ms
-from controlplane.snapshots.checkpoint_bars import checkpoint_bars
+from controlplane.jobs.history import history_of
+from controlplane.metrics.queries import output_choices, output_lines
 from dashboard.views.requests import UserRequest
 
-LONGEST_MS = 7 * DAY_MS
-SHORTEST_MS = 1_000
-USUAL_MS = 10 * MINUTE_MS
 DIGITS = 15
 """Of epoch ms, some thirty thousand years."""
 
@@ -28,30 +22,8 @@ DIGITS = 15
 def history(request: UserRequest, name: str) -> JsonResponse:
     """How a job ran and what happened: in the last `minutes`, or `from` one time `to` another."""
     job = job_for(request.user, name)
-    start_ms, stop_ms = _asked(request)
-    return JsonResponse(
-        {
-            "from_ms": start_ms,
-            "to_ms": stop_ms,
-            **asdict(job_history(job, start_ms, stop_ms)),
-            "checkpoints": list(map(asdict, checkpoint_bars(job, start_ms, stop_ms))),
-            "events": list(map(asdict, job_changes(job, start_ms, stop_ms))),
-        }
-    )
-
-
-def _asked(request: UserRequest) -> tuple[int, int]:
-    """A stretch of time that ends by now, no longer than is kept; nonsense is the usual one."""
-    start, stop, minutes = (_number(request, name) for name in ("from", "to", "minutes"))
-    now = now_ms()
-    if start is None or stop is None:
-        return now - _within(USUAL_MS if minutes is None else minutes * MINUTE_MS), now
-    until_ms = min(now, stop)
-    return until_ms - _within(until_ms - start), until_ms
-
-
-def _within(length_ms: int) -> int:
-    return min(LONGEST_MS, max(SHORTEST_MS, length_ms))
+    start, stop, minutes = (_number(request, part) for part in ("from", "to", "minutes"))
+    return JsonResponse(history_of(job, start, stop, minutes))
 
 
 def _number(request: UserRequest, name: str) -> int | None:

@@ -28,7 +28,9 @@ MODELS = {
     ("user",): ("auth.User", "username"),
     ("replay", "replay_id"): ("replay.Replay", "pk"),
     ("savepoint", "savepoint_id", "other_id"): ("snapshots.Savepoint", "pk"),
-    ("number",): ("jobs.JobVersion", "number"),
+    ("number", "other"): ("jobs.JobVersion", "number"),
+    ("run",): ("snapshots.Checkpoint", "run_id"),
+    ("checkpoint",): ("snapshots.Checkpoint", "engine_checkpoint_id"),
     ("cluster",): ("backends.Cluster", "name"),
 }
 

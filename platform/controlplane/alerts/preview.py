@@ -80,7 +80,7 @@ def preview(
     found: list[Firing] = []
     for job in chosen:
         found += _play(job.name, values.get(job.pk, {}), threshold, for_seconds, start_ms, end_ms)
-    return Preview(tuple(sorted(found, key=lambda one: -one.from_ms)))
+    return Preview(tuple(sorted(found, key=lambda one: (-one.from_ms, one.job))))
 
 
 def _play(

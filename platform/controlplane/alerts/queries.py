@@ -6,11 +6,15 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db.models import OuterRef, Subquery
+from django.utils import timezone
 
 from controlplane.access.lookup import RANK, roles_of, visible_jobs, visible_teams
-from controlplane.access.models import Role
+from controlplane.access.models import Role, Team
+from controlplane.alerts.actions import check_about
 from controlplane.alerts.measures import UNITS, Unit, shown
 from controlplane.alerts.models import OPEN, Alert, AlertRule, Delivery, Route
+from controlplane.alerts.preview import Preview, preview
+from controlplane.jobs.models import Job
 from controlplane.live import topics
 from controlplane.live.queries import latest
 from controlplane.moments import epoch_ms
@@ -128,6 +132,21 @@ def alerts_page(user: User, job: str) -> AlertsPage:
         job=job,
         looked_ms=latest(topics.ALERTS).get("sum", {}).get("at_ms"),
     )
+
+
+def rule_preview(
+    user: User,
+    team: Team,
+    job: Job | None,
+    *,
+    measure: str,
+    threshold: float,
+    for_seconds: int,
+) -> Preview:
+    """When a rule about this job, or about all of the team's, would have fired. Raises Refused."""
+    check_about(team, job)
+    jobs = [job] if job else list(visible_jobs(user).filter(team=team).order_by("name"))
+    return preview(jobs, Measure(measure), threshold, for_seconds, timezone.now())
 
 
 def _line(alert: Alert, roles: dict[str, Role]) -> AlertLine:

@@ -132,6 +132,13 @@ def clusters(user: User) -> tuple[ClusterView, ...]:
     return tuple(_view(cluster, found, names) for cluster, found in asked)
 
 
+def cluster_view(user: User, cluster: Cluster) -> ClusterView:
+    """One of them."""
+    found = _ask(cluster)
+    counted = Cluster.objects.annotate(job_count=Count("jobs")).get(pk=cluster.pk)
+    return _view(counted, found, _names(user, found.task_managers))
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     task_managers: tuple[TaskManager, ...] = ()

@@ -162,10 +162,15 @@ def failure_history(job: Job, span: str, words: str, cause: str = "") -> Failure
     )
 
 
-def failures_for_export(job: Job, span: str, words: str) -> Iterator[RunFailure]:
+def failures(job: Job, span: str, words: str, cause: str = "") -> QuerySet[RunFailure]:
     """The same failures one by one, newest first, with traces."""
     rows = _matching(job, span, words, now_ms()).select_related("run__version", "run__replay")
-    yield from rows[:EXPORTED].iterator(500)
+    return rows.filter(fingerprint=cause) if cause else rows
+
+
+def failures_for_export(job: Job, span: str, words: str) -> Iterator[RunFailure]:
+    """As many of them as a file holds."""
+    yield from failures(job, span, words)[:EXPORTED].iterator(500)
 
 
 def _matching(job: Job, span: str, words: str, to_ms: int) -> QuerySet[RunFailure]:

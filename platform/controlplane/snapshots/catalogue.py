@@ -171,6 +171,11 @@ def catalogue(
     return Catalogue(shown, len(rows), len(rows) - len(shown), marked, Preview(decided))
 
 
+def rows_of(jobs: Sequence[Job], now: datetime, wanted: Wanted) -> list[CatalogueRow]:
+    """All rows that are looked for, newest first."""
+    return [row for row in _rows(jobs, now) if wanted.admits(row)]
+
+
 def one_of(savepoint: Savepoint, now: datetime) -> tuple[CatalogueRow, list[CatalogueRow]]:
     """One savepoint as the catalogue has it, and the others of its job that can be looked into."""
     rows = _rows([savepoint.job], now)

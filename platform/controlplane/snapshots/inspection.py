@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 
-from controlplane.access.errors import Refused, conflict
+from controlplane.access.errors import Refused, conflict, invalid
 from controlplane.access.lookup import require
 from controlplane.access.models import Role
 from controlplane.audit.record import record
@@ -43,6 +43,18 @@ def read_rows(
     asked = {"operator": operator, "state": state, "key": dict(key), "rows": len(found.rows)}
     record(actor, "savepoint.read", str(savepoint), job=savepoint.job, after=asked)
     return found
+
+
+def key_of(text: str) -> dict[str, str]:
+    """Columns of a key with their values, as people write them: `carrier=UA, day=3`.
+
+    Raises Refused (400).
+    """
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if any(not name.strip() or not equals for name, equals, _ in pairs):
+        msg = f"key must name columns: got {text[:60]}; e.g. carrier=UA, day=3"
+        raise invalid(msg, "key")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def compare(left: Savepoint, right: Savepoint, actor: User) -> Comparison:

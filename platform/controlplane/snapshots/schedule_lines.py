@@ -38,12 +38,13 @@ class ScheduleLine:
 
 def schedule_lines(job: Job) -> tuple[ScheduleLine, ...]:
     """Its schedules, the next due first."""
-    return tuple(
-        ScheduleLine(one, tuple(_next_runs(one)) if one.enabled else ()) for one in schedules(job)
-    )
+    return tuple(ScheduleLine(one, tuple(next_runs(one))) for one in schedules(job))
 
 
-def _next_runs(schedule: SavepointSchedule) -> list[datetime]:
+def next_runs(schedule: SavepointSchedule) -> list[datetime]:
+    """When it is due, five times; never while it rests."""
+    if not schedule.enabled:
+        return []
     try:
         planned = schedule.planned_at
         later = timing_of(schedule).next_runs(planned, planned, NEXT_RUNS - 1)

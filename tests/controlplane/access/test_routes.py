@@ -35,7 +35,7 @@ from controlplane.live.topics import Family, parse
 from controlplane.live.visibility import allowed
 from controlplane.operations.models import Operation
 from controlplane.replay.models import Difference, Replay, ReplayOutput
-from controlplane.snapshots.models import Savepoint, StrayFolder
+from controlplane.snapshots.models import Checkpoint, Savepoint, StrayFolder
 from controlplane.snapshots.schedule_actions import add_schedule
 from dashboard.urls import urlpatterns
 from people import JOB_FILE
@@ -179,6 +179,9 @@ def world(running, team, alice, bob, mallory) -> World:
         changed_at=timezone.now(),
         found_at=timezone.now(),
     )
+    checkpoint = Checkpoint.objects.create(
+        run=running.runs.get(), engine_checkpoint_id=1, status="failed", trigger_at=timezone.now()
+    )
     replay = Replay.objects.create(
         number=7, job=running, savepoint=savepoint, version=version, status="replaying"
     )
@@ -210,6 +213,9 @@ def world(running, team, alice, bob, mallory) -> World:
             "difference_id": difference,
             "operation_id": Operation.objects.get().pk,
             "number": version.number,
+            "other": version.number,
+            "run": checkpoint.run_id,
+            "checkpoint": checkpoint.engine_checkpoint_id,
             "cluster": running.cluster.name,
             "rule_id": rule.pk,
             "alert_id": alert.pk,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from django.utils import timezone
-from ninja import Router, Status
+from ninja import Query, Router, Status
 
 from controlplane.access.lookup import (
     alert_for,
@@ -18,17 +18,20 @@ from controlplane.access.lookup import (
 )
 from controlplane.alerts import actions
 from controlplane.alerts.models import Alert, AlertRule, Route
+from controlplane.alerts.queries import rule_preview
 from controlplane.api.auth import ApiRequest
-from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
+from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page, part
 from controlplane.api.schema.alerts import (
     AlertOut,
     MuteIn,
     RouteIn,
     RouteMade,
     RouteOut,
+    RuleAsked,
     RuleChange,
     RuleIn,
     RuleOut,
+    RulePreview,
 )
 
 router = Router(tags=["alerts"])
@@ -75,6 +78,21 @@ def list_rules(
     """Those of your teams."""
     found = AlertRule.objects.filter(team__in=visible_teams(request.auth))
     return page(found.select_related("team", "job"), list, limit, cursor, "id")
+
+
+@router.get("alert-rules/preview", response=RulePreview, summary="When a rule would have fired")
+def preview(
+    request: ApiRequest,
+    asked: Annotated[RuleAsked, Query()],
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = "",
+) -> dict[str, Any]:
+    """Over what is kept of the last days, newest first; nothing is made."""
+    user, given = request.auth, asked.dict(exclude={"team", "job"})
+    job = job_for(user, asked.job) if asked.job else None
+    found = rule_preview(user, team_for(user, asked.team), job, **given)
+    head = {"days": found.days, "unknown": found.unknown}
+    return head | part(found.firings, lambda one: (-one.from_ms, one.job), limit, cursor)
 
 
 @router.post("alert-rules", response={201: RuleOut}, summary="Add a rule")

@@ -9,9 +9,16 @@ from ninja import Router, Status
 from controlplane.access.lookup import cluster_for
 from controlplane.api.auth import ApiRequest
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
-from controlplane.api.schema.others import ClusterChange, ClusterIn, ClusterOut, TaskManager
+from controlplane.api.schema.others import (
+    ClusterChange,
+    ClusterIn,
+    ClusterOut,
+    ClusterUse,
+    TaskManager,
+)
 from controlplane.backends import actions
 from controlplane.backends.models import Cluster
+from controlplane.backends.queries import ClusterView, cluster_view
 
 router = Router(tags=["clusters"])
 
@@ -58,6 +65,12 @@ def remove(request: ApiRequest, cluster: str) -> Status[None]:
     """Refused while it has jobs; runs of the past keep its name. Platform admin."""
     actions.remove_cluster(cluster_for(request.auth, cluster), request.auth)
     return Status(204, None)
+
+
+@router.get("clusters/{cluster}/task-managers", response=ClusterUse, summary="Task managers")
+def task_managers(request: ApiRequest, cluster: str) -> ClusterView:
+    """Asked of the engine just now: its task managers, and what runs in their slots."""
+    return cluster_view(request.auth, cluster_for(request.auth, cluster))
 
 
 @router.post(

@@ -9,9 +9,10 @@ from ninja import File, Form, Router, Status, UploadedFile
 from controlplane.access.lookup import job_for, version_for
 from controlplane.api.auth import ApiRequest
 from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, page
-from controlplane.api.schema.jobs import VersionOut
+from controlplane.api.schema.jobs import VersionDiffOut, VersionOut
 from controlplane.jobs.actions import add_version
 from controlplane.jobs.models import JobVersion
+from controlplane.jobs.version_diff import VersionDiff, version_diff
 
 router = Router(tags=["versions"])
 
@@ -43,3 +44,12 @@ def upload(
 def one_version(request: ApiRequest, name: str, number: int) -> JobVersion:
     """What was uploaded."""
     return version_for(job_for(request.auth, name), number)
+
+
+@router.get(
+    "jobs/{name}/versions/{number}/diff/{other}", response=VersionDiffOut, summary="Differences"
+)
+def diff(request: ApiRequest, name: str, number: int, other: int) -> VersionDiff:
+    """In what the other version differs from it: lines of text, and settings they ran with."""
+    job = job_for(request.auth, name)
+    return version_diff(version_for(job, number), version_for(job, other))

@@ -8,10 +8,11 @@ from ninja import Field, Schema
 
 from controlplane.alerts.actions import MOST_SECONDS
 from controlplane.alerts.models import Alert, AlertRule, Route
+from controlplane.api.paging import Page
 from controlplane.api.schema.jobs import Reason
 
 
-class RuleIn(Schema):
+class RuleAsked(Schema):
     """A rule: from which value on, and for how long, something is worth an alert."""
 
     team: str = Field(max_length=64)
@@ -19,7 +20,27 @@ class RuleIn(Schema):
     measure: AlertRule.Measure
     threshold: float = Field(ge=0)
     for_seconds: int = Field(0, ge=0, le=MOST_SECONDS)
+
+
+class RuleIn(RuleAsked):
+    """A rule that is to be watched."""
+
     severity: AlertRule.Severity = AlertRule.Severity.WARN
+
+
+class FiringOut(Schema):
+    """One time that a rule would have fired."""
+
+    job: str
+    from_ms: int
+    until_ms: int | None = Field(description="null: it would fire now")
+
+
+class RulePreview(Page[FiringOut]):
+    """When a rule would have fired."""
+
+    days: int = Field(description="that were looked at")
+    unknown: str = Field(description="why nothing can be said")
 
 
 class RuleChange(Reason):

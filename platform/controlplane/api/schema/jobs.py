@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from ninja import Field, Schema
 
 from controlplane.jobs.models import JobVersion, Run
+from controlplane.snapshots.recovery_point import RecoveryPoint
 
 
 class RunOut(Schema):
@@ -177,3 +179,74 @@ class VersionOut(Schema):
     def resolve_created_by(version: JobVersion) -> str | None:
         """Their name."""
         return version.created_by.get_username() if version.created_by else None
+
+
+class LineOut(Schema):
+    """One line of a difference, with its number in either file."""
+
+    kind: str = Field(description="same, added, removed, or gap: lines in between are the same")
+    old: int | None
+    new: int | None
+    text: str
+
+
+class SettingDeltaOut(Schema):
+    """A setting with which two versions ran differently."""
+
+    title: str
+    old: str
+    new: str
+
+
+class VersionDiffOut(Schema):
+    """What differs between two versions."""
+
+    lines: Sequence[LineOut]
+    note: str = Field(description="what is not shown, and why")
+    settings: Sequence[SettingDeltaOut]
+    settings_note: str
+
+
+class SettingOut(Schema):
+    """One setting of a job."""
+
+    name: str
+    title: str
+    value: str
+    source: str = Field(description="this job, job file or default")
+    running: str = Field(description="what the present run has; empty: none, or no matter of it")
+    waits: bool = Field(description="whether the next start changes it")
+
+
+class UpkeepOut(Schema):
+    """How the platform keeps a job running."""
+
+    paused: bool
+    paused_reason: str
+    tries: int = Field(description="starts in a row after which it was not healthy")
+    not_before: datetime | None = Field(description="when it may be started again")
+    decision: str
+    decided_at: datetime | None
+
+
+class ConfigurationOut(Schema):
+    """A job's settings with their source, and what keeps it running."""
+
+    settings: Sequence[SettingOut]
+    upkeep: UpkeepOut | None
+    rollback_to: int | None = Field(description="the last version that was healthy")
+
+
+class RecoveryOut(Schema):
+    """What a job would lose if it started again now."""
+
+    state: str = Field(description="met, missed, none, resting or no_objective")
+    at: datetime | None = Field(description="when the newest restorable state was saved")
+    source: str = Field(description="checkpoint or savepoint")
+    objective_ms: float | None
+    age_ms: float | None
+
+    @staticmethod
+    def resolve_age_ms(found: RecoveryPoint) -> float | None:
+        """Since then."""
+        return None if found.age is None else found.age.total_seconds() * 1_000

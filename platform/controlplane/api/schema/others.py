@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -52,6 +53,83 @@ class ClusterChange(Schema):
     url: str = Field("", max_length=300)
     token: str = ""
     forget_token: bool = False
+
+
+class WorkerOut(Schema):
+    """One process, which runs one slice of one job."""
+
+    job: str = Field(description="its name; a sentence where you may not know it")
+    purpose: str
+    slice: int
+    pid: int | None
+    memory_bytes: int | None
+    cpu_percent: float | None = Field(description="of one core")
+
+
+class TaskManagerOut(Schema):
+    """A task manager."""
+
+    id: str
+    slots: int
+    used: int
+    pid: int | None
+    cpu_cores: int
+    memory_bytes: int | None
+    free_memory: int | None
+    heartbeat_ms: int | None
+    workers: Sequence[WorkerOut]
+
+
+class ReportingOut(Schema):
+    """How the metrics of an engine get to the series store."""
+
+    dropped: int
+    waiting: int
+    silent_ms: float
+
+
+class ClusterUse(Schema):
+    """What runs on a cluster now."""
+
+    name: str
+    engine: str
+    away: str = Field(description="why it does not answer")
+    jobs: int
+    slots: int
+    slots_used: int
+    manages: bool = Field(description="whether task managers can be started and stopped")
+    task_managers: Sequence[TaskManagerOut]
+    reporting: ReportingOut | None
+
+
+class JumpOut(Schema):
+    """A place that fits a search."""
+
+    name: str
+    note: str
+    url: str = Field(description="of its page")
+
+
+class VariableOut(Schema):
+    """A variable of the environment; its value is told nowhere."""
+
+    name: str
+    meaning: str
+    is_set: bool
+
+
+class PartOut(Schema):
+    """Something that the platform runs on."""
+
+    name: str
+    version: str
+
+
+class PlatformOut(Schema):
+    """What is configured, and what it runs on."""
+
+    variables: Sequence[VariableOut]
+    parts: Sequence[PartOut]
 
 
 class TaskManager(Schema):

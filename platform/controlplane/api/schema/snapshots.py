@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import AwareDatetime
 
 from controlplane.snapshots.inputs import known_input
 from controlplane.snapshots.models import Savepoint, SavepointSchedule
+from controlplane.snapshots.schedule_lines import next_runs
 from controlplane.snapshots.schedule_options import window_words
 
 
@@ -25,6 +27,39 @@ class CheckpointOut(Schema):
     size_bytes: int | None
     path: str = Field(alias="external_path")
     failure: str
+
+
+class CheckpointSubtask(Schema):
+    """One subtask that has acknowledged."""
+
+    index: int
+    duration_ms: int
+    start_delay_ms: int
+    alignment_ms: int
+    sync_ms: int
+    async_ms: int
+
+
+class CheckpointOperator(Schema):
+    """The part of one operator in a checkpoint."""
+
+    vertex: str
+    subtasks: int
+    acknowledged: int
+    duration_ms: int | None
+    written_bytes: int
+    state_bytes: int
+    parts: Sequence[CheckpointSubtask] = Field(description="of the slowest operators")
+    missing: Sequence[int] = Field(description="indexes of those that have not acknowledged")
+
+
+class CheckpointDetail(CheckpointOut):
+    """One checkpoint, operator by operator."""
+
+    reason: str = Field(description="typed, in a word or two, when it failed")
+    failed_in_a_row: int
+    operators: Sequence[CheckpointOperator]
+    why_not: str = Field(description="why there are no operators to tell of")
 
 
 class SavepointOut(Schema):
@@ -89,6 +124,8 @@ class SavepointDetail(SavepointOut):
     """One savepoint, with where its sources stood."""
 
     source_positions: dict[str, Any]
+    contents: dict[str, Any] = Field(description="operators and states in it; empty: not known")
+    missing_since: datetime | None = Field(description="since when its files are gone")
     problems: list[str] = Field(description="a sentence per file that was found damaged")
 
 
@@ -144,6 +181,12 @@ class ScheduleOut(ScheduleIn):
     last_run_at: datetime | None
     last_result: str
     last_reason: str
+    next_runs: list[datetime] = Field(description="the next five; none while it rests")
+
+    @staticmethod
+    def resolve_next_runs(schedule: SavepointSchedule) -> list[datetime]:
+        """Jitter included."""
+        return next_runs(schedule)
 
     @staticmethod
     def resolve_job(schedule: SavepointSchedule) -> str:
