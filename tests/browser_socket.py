@@ -42,7 +42,7 @@ def open_live(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live")
     # No function to wait for: the policy of the page forbids to evaluate one again and again.
-    expect(page.locator("html")).to_have_attribute("data-heard", re.compile("fleet|job"))
+    expect(page.locator("html")).to_have_attribute("data-heard", re.compile("fleet|job|replay"))
 
 
 def say(page: Page, message: dict[str, Any]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from seeded_jobs import START_MS
 
 ticks = 0
@@ -10,3 +12,8 @@ ticks = 0
 def now_ms() -> int:
     """What the server takes for the time."""
     return START_MS + 1_000 * ticks
+
+
+def now() -> datetime:
+    """The same, as Django wants it."""
+    return datetime.fromtimestamp(now_ms() / 1_000, UTC)

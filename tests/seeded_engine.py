@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import seeded_jobs as seeded
+import seeded_replays
 from engine.checkpoint.coordination.failure import FailureReason
 from engine.checkpoint.coordination.stats import CheckpointLog, CheckpointStats, CheckpointStatus
+from engine.checkpoint.format.manifest import Manifest
+from engine.checkpoint.restoring.compatibility import check_restore
 from engine.elements import AfterBarrier, Micros, SnapshotKind
+from engine.graph.plan import Plan
 from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus
-from engine.rest.model.operations import JobProgress, SourceProgress, TriggerStatus
-from engine.rest.model.requests import SavepointRequest
+from engine.rest.model.operations import JobProgress, Preflight, SourceProgress, TriggerStatus
+from engine.rest.model.requests import PreflightRequest, Program, RunRequest, SavepointRequest
 from engine.testing import fake_values as values
 from engine.testing.fake_service import FakeService
 from seeded_jobs import START_MS, Op
+from seeded_replays import Replays
 
 EVERY_S = 10
 HISTORY = 48
@@ -32,6 +37,7 @@ class SeededEngine(FakeService):
         self.ticks = 0
         self.is_broken = False
         """Whether savepoints fail."""
+        self.replays = Replays()
         self._last_checkpoint = 18_300 + HISTORY
         self._under_way: dict[str, tuple[int, CheckpointStats]] = {}
         """By job: when its snapshot began, and what it will be after `SNAPSHOT_TICKS`."""
@@ -49,6 +55,12 @@ class SeededEngine(FakeService):
             if ticks >= began + SNAPSHOT_TICKS:
                 self.logs[job_id].put(whole)
                 del self._under_way[job_id]
+        self.replays.tick(self.now_ms)
+
+    @property
+    def now_ms(self) -> int:
+        """What the clock shows."""
+        return START_MS + 1_000 * self.ticks
 
     async def trigger_savepoint(self, job_id: str, request: SavepointRequest) -> str:
         """Take one, or fail to."""
@@ -68,10 +80,15 @@ class SeededEngine(FakeService):
         then: AfterBarrier = AfterBarrier.CONTINUE,
         path: str = "",
     ) -> CheckpointStats:
-        """Begin one; the first half of the operators have written their parts at once."""
+        """Begin one; the first half of the operators have written their parts at once. Those of a
+        job that was started here are complete at once.
+        """
         self._last_checkpoint += 1
-        at_ms = START_MS + 1_000 * self.ticks
+        at_ms = self.now_ms
         whole = values.checkpoint(self._last_checkpoint, job.plan, at_ms, kind, then, path)
+        if job.id not in self.ops:
+            self.logs[job.id].put(whole)
+            return whole
         half = len(whole.vertices) // 2
         silent = tuple(replace(one, subtasks=()) for one in whole.vertices[half:])
         self.logs[job.id].put(
@@ -87,10 +104,10 @@ class SeededEngine(FakeService):
 
     async def progress(self, job_id: str) -> JobProgress:
         """Sources have read up to now; the watermark is as far behind as the slowest source."""
-        if job_id not in self.ops:  # one that a test deployed
-            return await super().progress(job_id)
+        if job_id not in self.ops:  # one that was started here
+            return self._progress_of(job_id, await super().progress(job_id))
         behind = max(op.delay_ms for op in self.ops[job_id] if op.kind is seeded.SOURCE)
-        newest_ms = START_MS + 1_000 * self.ticks
+        newest_ms = self.now_ms
         watermark = Micros(int((newest_ms - behind) * 1_000))
         source = SourceProgress(
             uid="all",
@@ -101,6 +118,49 @@ class SeededEngine(FakeService):
             pending_rows=4_100_000,
         )
         return JobProgress(START_MS, watermark, (source,))
+
+    def _progress_of(self, job_id: str, like: JobProgress) -> JobProgress:
+        """The job that can be replayed is where the clock is, and its replays somewhere behind."""
+        if not self.known[job_id].name.startswith(seeded_replays.NAME):
+            return like
+        reached = Micros(int(1_000 * self.replays.reached_ms.get(job_id, self.now_ms)))
+        source = replace(like.sources[0], watermark=reached, newest=reached, pending_rows=4_100)
+        return replace(like, position=reached, sources=(source,))
+
+    async def start_revenue(self) -> None:
+        """Run the job that can be replayed; its savepoints can be read."""
+        program = Program(f"0_{seeded_replays.NAME}.py", seeded_replays.PARALLELISM)
+        plan = values.plan(seeded_replays.NAME, seeded_replays.PARALLELISM)
+        self._start(seeded_replays.ID, plan, RunRequest(program, job_id=seeded_replays.ID), None)
+        stats = values.checkpoint(1, plan, START_MS)
+        for days in seeded_replays.SAVEPOINTS:
+            found = seeded_replays.manifest(days, stats)
+            self.manifests[seeded_replays.place(days)] = found
+
+    async def job(self, job_id: str) -> JobDetails:
+        """One job, with how often it was started again."""
+        found = await super().job(job_id)
+        restarts = self.replays.restarts.get(job_id)
+        if restarts is None:
+            return found
+        return replace(found, metrics={**found.metrics, "numRestarts": restarts})
+
+    async def preflight(self, request: PreflightRequest) -> Preflight:
+        """The real check, with what the source says of its input."""
+        plan = await self.plan(request.program)
+        snapshot = await self.savepoint(request.savepoint_path)
+        inputs, accepted = seeded_replays.inputs_of(snapshot), request.accept_missing_input
+        allowed = request.allow_non_restored
+        report = check_restore(snapshot, plan, allowed, inputs=inputs, accept_missing=accepted)
+        return Preflight(plan, snapshot, report, inputs)
+
+    def _start(
+        self, job_id: str, plan: Plan, request: RunRequest, restored: Manifest | None
+    ) -> None:
+        """Start it; a replay begins where its savepoint was taken."""
+        super()._start(job_id, plan, request, restored)
+        if restored is not None and "@r-" in plan.name:
+            self.replays.begin(job_id, restored)
 
     def add(
         self, job_id: str, name: str, ops: tuple[Op, ...], edges: tuple[tuple[str, str, str], ...]

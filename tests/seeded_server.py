@@ -4,8 +4,14 @@
     READY http://127.0.0.1:24100 <session of mara, who may do everything> <session of noor>
     > tick            one second passes, the collector looks once, pages hear of it
     > work            a worker brings every operation on, once
+    > finish          it brings every operation to its end
     > break, mend     savepoints fail from now on, or no more
     > hostile         one more job runs, and then fails, whose every text is markup
+    > revenue         one more job runs, which can be replayed (seeded_replays.py)
+    > replay          its second version is replayed beside it, from the newest savepoint
+    > pace 0.5        its replays come on by half a second at every tick
+    > set back        each of them is started again, from a checkpoint
+    > differ          the newest of them differs from the live job in two ways
     > remove, join    noor, an operator, is taken out of the team, or back into it
 
 Each is answered with DONE.
@@ -20,7 +26,6 @@ import asyncio
 import os
 import socket
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -43,26 +48,27 @@ from django.utils import timezone  # noqa: E402
 
 import seeded_clock  # noqa: E402
 import seeded_hostile  # noqa: E402
+import seeded_rows  # noqa: E402
 from controlplane.access.models import Membership, Role, Team  # noqa: E402
 from controlplane.asgi import application  # noqa: E402
 from controlplane.backends.models import Cluster  # noqa: E402
 from controlplane.collector.board import Board  # noqa: E402
 from controlplane.collector.diagnosis import LOOKS  # noqa: E402
 from controlplane.collector.watcher import Watcher  # noqa: E402
-from controlplane.jobs.models import Job, JobVersion, Run  # noqa: E402
 from controlplane.live.consumer import LiveConsumer  # noqa: E402
 from controlplane.metrics.line_protocol import Point, tags_of  # noqa: E402
 from controlplane.metrics.store import ENGINE, series_store  # noqa: E402
 from controlplane.operations import runner  # noqa: E402
 from controlplane.operations.models import UNFINISHED, Operation  # noqa: E402
-from controlplane.snapshots.models import Savepoint  # noqa: E402
 from engine.rest.app import create_app  # noqa: E402
 from hostile import MARKUP  # noqa: E402
-from seeded_engine import UP_MS, SeededEngine  # noqa: E402
+from seeded_engine import SeededEngine  # noqa: E402
 from seeded_jobs import START_MS  # noqa: E402
 
 MINUTE_MS = 60_000
 HISTORY_MINUTES = 360
+MOST_TURNS = 100
+"""Of a worker: more than any operation of these jobs takes."""
 
 
 def seed(engine: SeededEngine, engine_url: str) -> tuple[Cluster, list[str]]:
@@ -70,10 +76,10 @@ def seed(engine: SeededEngine, engine_url: str) -> tuple[Cluster, list[str]]:
     call_command("migrate", verbosity=0)
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
     user = User.objects.create_superuser("mara", password=None)
-    team = Team.objects.create(name="payments")
+    Team.objects.create(name="payments")
     cluster = Cluster.objects.create(name="prod", url=engine_url)
     for job_id, known in engine.known.items():
-        _job(team, cluster, user, job_id, known.name, known.parallelism)
+        seeded_rows.add_job(job_id, known.name, known.parallelism)
     series_store().write(ENGINE, list(_history()))
     noor = User.objects.create_user("noor")
     join()
@@ -97,26 +103,28 @@ def work() -> None:
         runner.advance(operation.pk, timezone.now)
 
 
-def _job(team: Team, cluster: Cluster, user: User, job_id: str, name: str, par: int) -> None:
-    settled = {"parallelism": par, "checkpoint_interval_ms": 10_000}
-    job = Job.objects.create(name=name, team=team, cluster=cluster, settings=settled)
-    version = JobVersion.objects.create(
-        job=job, number=42, filename=f"{name}.py", checksum="0" * 64, size_bytes=1
-    )
-    began = _at(START_MS - UP_MS)
-    run = Run.objects.create(
-        job=job, version=version, cluster=cluster, engine_job_id=job_id, state="RUNNING",
-        state_since=began, parallelism=par,
-    )  # fmt: skip
-    Run.objects.filter(pk=run.pk).update(started_at=began)
-    for days, label in ((0.05, "before config change"), (1, "nightly"), (2, "nightly")):
-        one = Savepoint.objects.create(
-            job=job, run=run, version=version, origin="manual", label=label, status="completed",
-            location=f"/data/savepoints/{name}-{days}", size_bytes=318_000_000_000, created_by=user,
-        )  # fmt: skip
-        Savepoint.objects.filter(pk=one.pk).update(
-            created_at=_at(START_MS) - timedelta(days=days), event_time=_at(START_MS)
-        )
+def replay() -> None:
+    """Replay from the newest savepoint, until every task runs."""
+    seeded_rows.start_replay()
+    finish()
+
+
+def finish() -> None:
+    """Bring every operation to its end."""
+    for _ in range(MOST_TURNS):
+        if not Operation.objects.filter(state__in=UNFINISHED).exists():
+            return
+        work()
+
+
+ROWS = {
+    "work": work,
+    "finish": finish,
+    "remove": remove,
+    "join": join,
+    "replay": replay,
+    "differ": seeded_rows.differ,
+}
 
 
 def _history():
@@ -147,10 +155,6 @@ def _session(user: User) -> str:
     return str(store.session_key)
 
 
-def _at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
 async def serve(port: int) -> None:
     """Serve until the input ends."""
     LiveConsumer.recheck_s = 1.0
@@ -177,11 +181,17 @@ async def serve(port: int) -> None:
                 engine.tick(seeded_clock.ticks)
                 await watcher.look()
             case "hostile":
-                await _add_hostile(engine, cluster, watcher)
+                await _add_hostile(engine, watcher)
+            case "revenue":
+                await _add_revenue(engine, watcher)
+            case "set back":
+                engine.replays.set_back()
             case "break" | "mend":
                 engine.is_broken = line == "break"
+            case _ if line.startswith("pace "):
+                engine.replays.pace_s = float(line.removeprefix("pace "))
             case _:
-                await sync_to_async({"work": work, "remove": remove, "join": join}[line])()
+                await sync_to_async(ROWS[line])()
         print("DONE", flush=True)
     for server in servers:
         server.should_exit = True
@@ -189,18 +199,18 @@ async def serve(port: int) -> None:
     await asyncio.gather(*running)
 
 
-async def _add_hostile(engine: SeededEngine, cluster: Cluster, watcher: Watcher) -> None:
+async def _add_hostile(engine: SeededEngine, watcher: Watcher) -> None:
     engine.add(seeded_hostile.ID, "hostile", seeded_hostile.OPS, seeded_hostile.EDGES)
-    await sync_to_async(_hostile_rows)(cluster)
+    await sync_to_async(seeded_rows.add_hostile)()
     await watcher.look()
     engine.fail(seeded_hostile.ID, MARKUP)
     await watcher.look()
 
 
-def _hostile_rows(cluster: Cluster) -> None:
-    team, user = Team.objects.get(), User.objects.get(username="mara")
-    _job(team, cluster, user, seeded_hostile.ID, "hostile", 2)
-    Savepoint.objects.filter(job__name="hostile").update(label=MARKUP)
+async def _add_revenue(engine: SeededEngine, watcher: Watcher) -> None:
+    await engine.start_revenue()
+    await sync_to_async(seeded_rows.add_revenue)()
+    await watcher.look()
 
 
 def _server(app) -> uvicorn.Server:

@@ -1,14 +1,18 @@
 """Settings of the seeded server: the product's, in one process, with a clock that stands still.
 
-The clock is `controlplane.moments.now_ms`; it shows `seeded_clock.now_ms()`, which a test moves.
+The clocks are `controlplane.moments.now_ms` and Django's; they show what `seeded_clock` does, which
+a test moves.
 """
 
 from __future__ import annotations
+
+import django.utils.timezone
 
 import controlplane.moments
 import seeded_clock
 
 controlplane.moments.now_ms = seeded_clock.now_ms  # before anybody imports it by name
+django.utils.timezone.now = seeded_clock.now
 
 from controlplane.settings import *  # noqa: E402, F403
 

@@ -204,6 +204,13 @@ def seeded(tmp_path_factory):
     server.stop()
 
 
+@pytest.fixture(scope="session")
+def revenue(seeded: SeededServer):
+    """The seeded server with a job that can be replayed."""
+    seeded.tell("revenue")
+    return seeded
+
+
 @pytest.fixture
 def seeded_page(seeded: SeededServer, chromium: Browser):
     """A tab on the seeded server; the test fails when its scripts do."""

@@ -5,37 +5,19 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
+from browser_keys import press, walk
 from browser_socket import open_live
 from people import JOB_FILE
 from seeded_process import SeededServer
 
 pytestmark = pytest.mark.browser
 
-MOST_TABS = 60
-FOCUSED = "node => node === document.activeElement"
-
 
 @pytest.fixture
 def page(member_page: Page) -> Page:
     return member_page
-
-
-def walk(page: Page, target: Locator) -> None:
-    """Go there by Tab."""
-    expect(target).to_be_visible()
-    for _ in range(MOST_TABS):
-        if target.evaluate(FOCUSED):
-            return
-        page.keyboard.press("Tab")
-    expect(target).to_be_focused()
-
-
-def press(page: Page, target: Locator, key: str = "Enter") -> None:
-    """Go there by Tab, and press a key."""
-    walk(page, target)
-    page.keyboard.press(key)
 
 
 def open_page(page: Page, address: str) -> None:
@@ -91,20 +73,40 @@ def test_a_job_is_stopped_only_when_its_name_was_typed(page: Page):
     expect(opener).to_be_focused()
 
 
-def test_a_replay_is_planned(page: Page):
-    open_page(page, "/replays/new/?job=orders")
+def test_a_replay_is_planned_agreed_to_and_started(page: Page, revenue: SeededServer):
+    open_page(page, "/replays/new/?job=revenue")
     chosen = page.locator("input[name=sp]:checked")
     walk(page, chosen)
-    first = chosen.input_value()
-    page.keyboard.press("ArrowDown")
-    expect(chosen).not_to_have_value(first)
-    press(page, page.get_by_role("button", name="Continue to code"))
-    page.wait_for_url(re.compile("step=code"))
-    press(page, page.get_by_role("button", name="Continue to sinks"))
-    page.wait_for_url(re.compile("step=sinks"))
-    press(page, page.get_by_role("button", name="Continue to restore check"))
-    page.wait_for_url(re.compile("step=restore"))
-    assert f"sp={first}" not in page.url
+    newest = chosen.input_value()
+    page.keyboard.press("ArrowUp")  # from the first to the last, the oldest
+    expect(chosen).not_to_have_value(newest)
+    oldest = chosen.input_value()
+    for step in ("code", "sinks", "restore check"):
+        press(page, page.get_by_role("button", name=f"Continue to {step}"))
+        page.wait_for_url(re.compile(f"step={step.partition(' ')[0]}"))
+    expect(page.get_by_role("status")).to_contain_text(["1 state has no place", "The savepoint is"])
+    forward, boxes = page.get_by_role("button", name="Continue to review"), page.locator(CONSENTS)
+    press(page, forward)
+    expect(boxes.first).to_be_focused()  # it waits for an answer
+    press(page, boxes.first, "Space")
+    press(page, forward)
+    expect(boxes.last).to_be_focused()
+    page.keyboard.press("Space")
+    press(page, forward)
+    page.wait_for_url(re.compile(f"sp={oldest}&.*accept=flights&drop=late-orders&step=review"))
+    review = page.locator(".review")
+    expect(review).to_contain_text("late-orders is left behind, 80 rows")
+    expect(review).to_contain_text("split 'JFK', event time from 2026-11-28")
+    press(page, page.get_by_role("button", name="Start replay"))
+    page.wait_for_url(re.compile(r"/replays/\d+/"))
+    revenue.tell("work")
+    page.goto("/audit/")
+    made = page.locator("main tr", has_text="replay.create").first
+    expect(made).to_contain_text("late-orders")
+    expect(made).to_contain_text("flights")
+
+
+CONSENTS = "main input[type=checkbox]"
 
 
 def test_events_of_a_timeline_are_walked_and_a_merged_one_lists_its_members(page: Page):
