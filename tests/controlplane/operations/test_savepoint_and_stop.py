@@ -85,6 +85,9 @@ def test_a_savepoint_that_a_restart_spoiled_is_asked_for_again(running, alice, e
     assert drive(operation, spoil_once).state == Operation.State.SUCCEEDED
     assert engine.calls.count("trigger_savepoint") == 2
     assert len(engine.savepoints) == 1
+    told = " ".join(operation.events.values_list("text", flat=True))
+    assert "the engine was asked for it again: 2 of 3" in told
+    assert "forgot" not in told
 
 
 def test_a_savepoint_waits_until_every_task_runs(running, alice, engine, drive):

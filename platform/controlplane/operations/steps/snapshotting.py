@@ -129,8 +129,14 @@ def _after_forgetting(context: Context) -> Outcome:
         return Done({"location": found})
     ask = trigger_stop if context.result.get("stops") else trigger
     outcome = ask(context)
-    again = "the engine forgot what it was asked for and was asked again"
-    return outcome if isinstance(outcome, Wait) else Wait(again, 1.0, retry=True)
+    if isinstance(outcome, Wait):
+        return outcome
+    tries = context.result.get("tries", 0)
+    if tries > context.result.get("asked", 0):
+        again = f"the engine was asked for it again: {tries + 1} of {MOST_TRIES}"
+    else:
+        again = "the engine forgot what it was asked for and was asked again"
+    return Wait(again, 1.0, {"asked": tries}, retry=True)
 
 
 def find(context: Context) -> str:
