@@ -4,8 +4,8 @@
     headwater --control URL [--token-file FILE] COMMAND …   a control plane
     HEADWATER_TOKEN=… headwater --control URL COMMAND …     the same, with the token itself
 
-Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130. Never a traceback for
-         what either of them says on purpose.
+Errors   one sentence on stderr, exit code 1; wrong usage is 2; Ctrl-C is 130; a reader that has
+         seen enough (`| head`) is 141. Never a traceback for what either of them says on purpose.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from controlplane.client.connection import Control
 from engine.errors import ConfigError, HeadwaterError
 
 INTERRUPTED = 130
+UNREAD = 141
+"""As of a program that SIGPIPE ended."""
 
 
 def main(
@@ -30,6 +32,19 @@ def main(
 ) -> int:
     """Run one command and return its exit code. `connect` takes an address and a token."""
     given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(given, connect, environ)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Else the interpreter complains at its end that it cannot write the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
+    return code
+
+
+def _run(
+    given: list[str], connect: Callable[[str, str], Control], environ: Mapping[str, str]
+) -> int:
     if not _is_for_control(given):
         # Imported only when asked for: it loads what runs jobs.
         from engine import cli

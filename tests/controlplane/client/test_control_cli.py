@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,6 +46,14 @@ def test_no_wait_says_which_operation_it_is_and_watch_follows_it(headwater, runn
     code, out, err = headwater("watch", str(operation.pk))
     assert code == 0, err
     assert "is complete" in out
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(headwater, running, monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr("sys.stdout", pipe)
+        assert headwater("jobs") == (141, "", "")
 
 
 def test_for_programs_there_is_json(headwater, running):
