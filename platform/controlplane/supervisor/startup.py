@@ -145,7 +145,10 @@ class Platform:
         return child
 
     async def _manage(self, command: str) -> str:
-        """Run a management command to its end. Raises StartFailed."""
+        """Run a management command to its end; what it answers. Raises StartFailed.
+
+        Only what it complains of is logged: its answer may be a login link.
+        """
         process = await asyncio.create_subprocess_exec(
             *programs.manage(command),
             stdin=asyncio.subprocess.DEVNULL,
@@ -162,7 +165,7 @@ class Platform:
             await process.wait()
             raise
         with self._layout.log(command).open("ab") as log:
-            log.write(out + err)
+            log.write(err)
         if process.returncode:
             lines = err.decode(errors="replace").strip().splitlines() or ["no message"]
             msg = f"{command} failed: {lines[-1]}; see {self._layout.log(command)}"

@@ -125,6 +125,8 @@ def test_it_says_ready_with_an_address_that_answers(up):
     line = up.wait_for("READY ")
     assert line.startswith(f"READY http://127.0.0.1:{up.ports[0]}/login/once/")
     assert up.answers("/api/v2/ping") == 204
+    secret = line.split()[1].rstrip("/").rpartition("/")[2]
+    assert not [file for file in (up.home / "logs").iterdir() if secret in file.read_text()]
 
 
 def test_points_need_the_token_which_only_the_engine_is_told(up):
