@@ -4,7 +4,7 @@
     <root>/<job>/<operation>/<savepoint>/…              without one: on its way, or left behind
 
 Deleting savepoints is the engine's business: it knows which ones jobs need. Only what has no
-manifest, and so is nothing to an engine, is removed here.
+manifest, and so is nothing to an engine, is removed here, and folders that nothing is in.
 
 Errors   EngineRefused, with one sentence.
 """
@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from controlplane.backends.errors import EngineRefused
@@ -47,6 +49,14 @@ def clear(location: str, root: Path) -> None:
     except OSError as error:
         msg = f"folder {location} cannot be removed: {error.strerror or error}; check its rights"
         raise EngineRefused(msg) from error
+
+
+def tidy(root: Path, before: datetime) -> None:
+    """Remove folders in which nothing has been since; what was deleted or failed leaves them."""
+    for folder in [*root.glob("*/*/*"), *root.glob("*/*")]:
+        with suppress(OSError):  # not empty, or gone, or not ours
+            if _is_below(folder, root) and folder.stat().st_mtime < before.timestamp():
+                folder.rmdir()
 
 
 def _is_below(folder: Path, root: Path) -> bool:

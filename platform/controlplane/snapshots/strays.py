@@ -25,6 +25,7 @@ from controlplane.access.lookup import require
 from controlplane.access.models import Role
 from controlplane.audit.record import record
 from controlplane.backends.errors import EngineAway, EngineError, EngineRefused, NoSnapshot
+from controlplane.backends.local_storage import tidy
 from controlplane.backends.models import Cluster
 from controlplane.backends.registry import client_for
 from controlplane.backends.snapshot_contract import StoredFolder
@@ -36,6 +37,8 @@ from controlplane.snapshots.models import ENDED, Savepoint, StorageScan, StrayFo
 
 SETTLED = timedelta(minutes=10)
 """Younger files may belong to a savepoint whose row is a moment late."""
+ABANDONED = timedelta(hours=2)
+"""No operation lasts so long: nothing will be written to a folder that is empty."""
 
 
 def scan_all(now: datetime) -> None:
@@ -55,6 +58,7 @@ def scan(cluster: Cluster, now: datetime) -> StorageScan:
             cluster=cluster, defaults={"at": now, "problem": error.message}
         )
         return scanned
+    tidy(root, now - ABANDONED)
     with transaction.atomic():
         _note_missing(cluster, gone, now)
         _note_strays(cluster, found, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 
 import pytest
@@ -132,3 +133,22 @@ def test_only_remains_below_the_root_are_removed_from_disk(tree):
     assert not (tree / "flights/0a1b/b").exists()
     assert (tree / "flights/0a1b/a/_metadata").exists()
     assert outside.exists()
+
+
+def test_a_scan_removes_folders_that_have_been_empty_for_long(lab, clock, root):
+    old, young = root / "flights" / "0a1b" / "savepoint-1", root / "flights" / "2c3d"
+    used = root / "flights" / "4e5f" / "savepoint-2"
+    for folder in (old, young, used):
+        folder.mkdir(parents=True)
+    (used / "s.parquet").write_text("12345")
+    long_ago = (clock() - timedelta(hours=3)).timestamp()
+    for folder in (used, used.parent, old, old.parent):
+        os.utime(folder, (long_ago, long_ago))
+    os.utime(young, (clock().timestamp(), clock().timestamp()))
+
+    strays.scan(lab, clock())
+    assert (young.exists(), (used / "s.parquet").exists()) == (True, True)
+    assert not old.exists()
+    os.utime(old.parent, (long_ago, long_ago))
+    strays.scan(lab, clock())
+    assert not old.parent.exists()
