@@ -17,7 +17,9 @@ class KeptAnswer(models.Model):
     request_hash = models.CharField(max_length=64)
     """Of what was asked."""
     status = models.PositiveSmallIntegerField(default=0)
-    """0 while the request is being answered; no other transaction ever sees that."""
+    """0 while the request is being answered."""
+    held_until = models.DateTimeField()
+    """Until then nobody else answers it; which request has it, too: no two say the same time."""
     sealed = models.BinaryField(default=bytes)
     kept_until = models.DateTimeField(db_index=True)
 

@@ -18,6 +18,7 @@ from controlplane.audit.record import record
 from controlplane.backends.models import Cluster
 from controlplane.backends.probe import Probe, checked_url, probe
 from controlplane.backends.tokens import Address, address_of, seal
+from controlplane.resting import at_rest
 from engine.rest.client import ClientError, EngineClient
 
 COMMAND_S = 10.0
@@ -82,7 +83,7 @@ def remove_cluster(cluster: Cluster, actor: User) -> None:
 def start_task_manager(cluster: Cluster, actor: User) -> str:
     """Let the engine start one more task manager; its name."""
     require_platform_admin(actor)
-    with _asked(cluster) as engine:
+    with at_rest(), _asked(cluster) as engine:
         try:
             name = engine.start_task_manager()
         except ClientError as error:
@@ -94,7 +95,7 @@ def start_task_manager(cluster: Cluster, actor: User) -> str:
 def stop_task_manager(cluster: Cluster, actor: User, name: str) -> None:
     """Let the engine end a task manager; its jobs restart elsewhere, if there are slots."""
     require_platform_admin(actor)
-    with _asked(cluster) as engine:
+    with at_rest(), _asked(cluster) as engine:
         try:
             engine.stop_task_manager(name)
         except ClientError as error:

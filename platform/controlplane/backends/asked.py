@@ -21,6 +21,7 @@ from controlplane.backends.models import Cluster
 from controlplane.backends.registry import FAKE
 from controlplane.backends.tokens import Address, address_of
 from controlplane.moments import now_ms
+from controlplane.resting import at_rest
 from engine.rest.client import ClientError, EngineClient, NotFound
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ def asked(cluster: Cluster, key: Hashable, question: Callable[[EngineClient], T]
     if cluster.url.startswith(FAKE):
         return Answer(None, now_ms(), f"the cluster {cluster.name} has no engine that could answer")
     shared = _shared(cluster.url, key)
-    with shared.lock:
+    with at_rest(), shared.lock:
         if time.monotonic() - shared.taken_s > SHARED_S:
             shared.answer = _ask(address_of(cluster), question)
             shared.taken_s = time.monotonic()

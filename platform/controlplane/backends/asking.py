@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from controlplane.backends.errors import EngineAway, EngineRefused, NoSnapshot
+from controlplane.resting import at_rest
 from engine.rest.client import ClientError, EngineUnreachable, NotFound, Refused
 
 GATEWAY_ERRORS = frozenset({502, 503, 504})
@@ -17,7 +18,8 @@ GONE = 410
 def asking(unknown: Callable[[str], Exception] = EngineRefused) -> Iterator[None]:
     """Turn the client's errors into the contract's; `unknown` is what a 404 means here."""
     try:
-        yield
+        with at_rest():
+            yield
     except EngineUnreachable as error:
         raise EngineAway(str(error)) from error
     except NotFound as error:

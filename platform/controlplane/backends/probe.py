@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from controlplane.access.errors import Refused, invalid
 from controlplane.backends.models import Cluster
 from controlplane.backends.tokens import Address
+from controlplane.resting import at_rest
 from engine.rest.client import ClientError, EngineClient, NotFound
 
 PROBE_S = 5.0
@@ -37,7 +38,7 @@ class Probe:
 def probe(address: Address) -> Probe:
     """Ask the engine what it is. Raises Refused."""
     try:
-        with EngineClient(address.url, address.token, PROBE_S) as engine:
+        with at_rest(), EngineClient(address.url, address.token, PROBE_S) as engine:
             overview = engine.overview()
             features = _features(engine)
     except ClientError as error:

@@ -16,6 +16,7 @@ from controlplane.access.models import ApiToken, Membership, Role
 from controlplane.access.tokens import issue_token
 from controlplane.api.keys import KEPT, forget_answers
 from controlplane.api.models import KeptAnswer
+from controlplane.backends.models import Cluster
 from controlplane.jobs.models import JobVersion
 from controlplane.operations.models import Operation
 from people import JOB_FILE
@@ -132,6 +133,17 @@ def test_an_answer_is_kept_for_a_day_and_then_forgotten(program):
     assert forget_answers() == 0
     KeptAnswer.objects.update(kept_until=timezone.now())
     assert forget_answers() == 1
+
+
+def test_what_an_engine_refused_leaves_its_key_free(program, flights, alice):
+    alice.is_superuser = True
+    alice.save()
+    Cluster.objects.filter(pk=flights.cluster_id).update(url="http://127.0.0.1:9")
+    path = f"clusters/{flights.cluster.name}/task-managers"
+    answers = [program.post(path, key="tm-1") for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [502, 502]
+    assert not KeptAnswer.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
