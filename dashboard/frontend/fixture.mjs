@@ -24,5 +24,5 @@ const cells = [
   ['busy', { busy: 42.4, bp: 12.6 }], ['busy', { busy: 98, bp: 71 }], ['busy', { busy: null }], ['busy', null], ['waiting', 71.4], ['waiting', 12], ['waiting', 0.2], ['waiting', null],
   ['progress', 78.12], ['progress', null], ['tally', 0], ['tally', 1], ['tally', 12], ['tally', null], ['alarm', 0], ['alarm', 2], ['alarm', null], ['delay', { delay_ms: 24000, goal_ms: 60000 }], ['delay', { delay_ms: 161000, goal_ms: 60000 }], ['delay', { delay_ms: 846000, goal_ms: 60000 }], ['delay', { delay_ms: 24000, goal_ms: null }], ['delay', null], ['goal', 60000], ['goal', null], ['text', '<script>"&\''], ['text', ''], ['text', null], ['busyBarOf', 33.333], ['second', Date.UTC(2026, 10, 30, 4, 12, 31)],
 ].map(([format, value]) => ({ format, value, html: fmt.formats[format](value) }));
-const sentences = ['', 'job file is empty: got nothing; choose another', 'bad.py cannot be read', 'HTTP failed', 'done.', 'now'].map(text => ({ raw: text, text: fmt.sentence(text) }));
+const sentences = ['', 'job file is empty: got nothing; choose another', 'bad.py cannot be read', 'HTTP failed', 'done.', 'now', 'it was cut…'].map(text => ({ raw: text, text: fmt.sentence(text) }));
 console.log(JSON.stringify({ numbers: cases, stamps, ages, etas, cells, sentences }, null, 1));

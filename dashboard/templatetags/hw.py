@@ -73,7 +73,7 @@ def sentence(text: str) -> str:
         return ""
     first, _, rest = text.partition(" ")
     first = first.capitalize() if rest and first.isalpha() and first.islower() else first
-    return f"{first} {rest}".strip() + ("" if text[-1] in ".!?" else ".")
+    return f"{first} {rest}".strip() + ("" if text[-1] in ".!?…" else ".")
 
 
 @register.filter
@@ -83,6 +83,12 @@ def verdict(text: str) -> str:
     if rest == "restored":
         return ""
     return sentence(rest if colon and subject.startswith("operator ") else text)
+
+
+@register.filter
+def unscored(name: str) -> str:
+    """A name of the engine's as words."""
+    return name.replace("_", " ").lower()
 
 
 @register.filter

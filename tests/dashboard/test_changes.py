@@ -56,6 +56,22 @@ def test_the_address_says_how_long_ago(hours, shown, as_, alice, happened):
     assert "It expired." in page
 
 
+def test_a_label_stays_as_it_was_written_and_a_long_text_says_that_it_is_cut(
+    as_, alice, run, savepoint
+):
+    type(savepoint).objects.update(label="before upgrade")
+    long = FailureSighting(now_ms(), "TooLong", "a word " * 60, "")
+    FailureNotes().take_in(run, [long], None)
+    page = as_(alice).get("/changes/").content.decode()
+    assert "Labelled “before upgrade”." in page
+    assert "a wor…</span>" in page
+
+
+def test_failures_of_the_last_day_stand_on_the_tab_of_exceptions(as_, alice, happened):
+    page = as_(alice).get("/jobs/flights/").content.decode()
+    assert 'Exceptions <span class="c crit" title="in the last 24 hours">1</span>' in page
+
+
 def test_a_stranger_sees_nothing_of_it(as_, mallory, happened):
     found = as_(mallory).get("/changes/series.json").json()
     assert (found["events"], found["rate"]) == ([], [])

@@ -110,6 +110,7 @@ def test_how_checkpoints_are_taken_is_what_the_engine_says(page, orders):
     shown = page()
     assert "<dt>Given up after</dt>" in shown
     assert "file:///data/checkpoints" in shown
+    assert "exactly once, aligned barriers" in shown
 
 
 def test_quantiles_are_of_completed_ones(page, checkpoints):

@@ -160,6 +160,9 @@ class CheckpointConfig:
     tolerable_failures: int
     state_backend: str
     storage: str
+    mode: str
+    """exactly_once or at_least_once."""
+    unaligned: bool
 
     @classmethod
     def of(cls, body: JsonObject) -> CheckpointConfig:
@@ -173,6 +176,8 @@ class CheckpointConfig:
             tolerable_failures=body["tolerable_failed_checkpoints"],
             state_backend=body["state_backend"],
             storage=body["checkpoint_storage"],
+            mode=body["mode"],
+            unaligned=body["unaligned_checkpoints"],
         )
 
 

@@ -21,7 +21,12 @@ _FLOWING = ("in", "out", "delay_ms", "event_ms", "speed", "busy", "bp")
 
 
 def job_record(
-    run: Run, seen: JobSighting, speed: float | None, held: Payload | None, ailing: Payload
+    run: Run,
+    seen: JobSighting,
+    speed: float | None,
+    goal_ms: int | None,
+    held: Payload | None,
+    ailing: Payload,
 ) -> Payload:
     """Topic `job.<id>`; `held` says which operator holds it back, `ailing` what is wrong."""
     flow = _flow(seen, speed)
@@ -32,6 +37,7 @@ def job_record(
         "held": held if seen.state == RUNNING else None,
         **ailing,
         **{name: flow[name] for name in ("in", "out", "delay_ms", "event_ms", "speed")},
+        "goal_ms": goal_ms,
         "pending": seen.pending_rows,
         "ckpt": _last_checkpoint(seen),
         "restarts": seen.restarts or 0,

@@ -164,7 +164,7 @@ class Watcher:
                     watched.job_name, one, speeds[run.pk], watched.goal_ms, ailing
                 )
                 self._board.row(run.job_id, row)
-                record = figures.job_record(run, one, speeds[run.pk], held, ailing)
+                record = figures.job_record(run, one, speeds[run.pk], watched.goal_ms, held, ailing)
                 news.append((topics.job(run.job_id), record))
                 vertices = self._board.vertices(run.job_id, one)
                 news.append((topics.operators(run.job_id), vertices))

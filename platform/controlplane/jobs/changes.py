@@ -22,11 +22,14 @@ from controlplane.jobs.models import Job, Run, RunFailure
 from controlplane.metrics.contract import HOUR_MS, step_for
 from controlplane.metrics.store import ENGINE, series_store
 from controlplane.moments import epoch_ms, moment, now_ms
+from controlplane.snapshots.lifecycle import labelled
 from controlplane.snapshots.models import Checkpoint, Savepoint
 
 HOURS = {"1": "1 h", "6": "6 h", "24": "24 h", "168": "7 days"}
 EACH = 300
 """Events of each kind, the newest: more marks than a screen is wide."""
+LONGEST = 300
+"""Characters of a text."""
 DRAWN = 60
 POINTS = 200
 
@@ -118,7 +121,7 @@ def _savepoints(jobs: Any, since: datetime, until: datetime) -> Iterator[Change]
         failed = one.status == Savepoint.Status.FAILED
         kind, tone = ("x", "crit") if failed else ("diamond", "save")
         title = f"{one.job.name} savepoint {one.pk}{' failed' if failed else ''}"
-        at, text = one.created_at, one.failure if failed else one.label
+        at, text = one.created_at, one.failure if failed else labelled(one)
         yield _change(
             f"sp-{one.pk}", at, "sav", kind, tone, one.job.name, title, text, "savepoints"
         )
@@ -164,7 +167,12 @@ def _change(
     text: str,
     page: str,
 ) -> Change:
-    return Change(key, epoch_ms(at), lane, kind, tone, job, title, text[:300], page)
+    return Change(key, epoch_ms(at), lane, kind, tone, job, title, _cut(text), page)
+
+
+def _cut(text: str) -> str:
+    """What fits under a title; whole it stands on the page of the job."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rstrip()}…"
 
 
 def _rate(names: Iterable[str], from_ms: int, to_ms: int) -> tuple[tuple[float, float], ...]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
 
 from controlplane.access.lookup import allows
 from controlplane.access.models import Role
 from controlplane.alerts.models import Alert
 from controlplane.jobs.first_replay import CORRECTED, FIRST, has_file, next_step
-from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run
+from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion, Run, RunFailure
 from controlplane.jobs.plan_view import PlanView, plan_view
 from controlplane.live import topics
 from controlplane.live.queries import latest
@@ -74,6 +77,8 @@ class JobFrame:
     replays: int
     alerts: int
     """That fire."""
+    failures: int
+    """Of the last 24 hours, replays left aside."""
     newest_version: JobVersion | None
     active_replay: Replay | None
 
@@ -126,11 +131,16 @@ def job_frame(job: Job, user: User) -> JobFrame:
     run = current_runs([job.pk]).get(job.pk)
     figures = latest(topics.job(job.pk)) if run and not run.is_terminal else {}
     state = state_of(run, figures)
-    counts = Job.objects.filter(pk=job.pk).aggregate(
-        savepoints=Count("savepoints", filter=_kept(), distinct=True),
-        versions=Count("versions", distinct=True),
-        replays=Count("replays", distinct=True),
-        alerts=Count("alerts", filter=Q(alerts__state=Alert.State.FIRING), distinct=True),
+    counts = (
+        Job.objects.filter(pk=job.pk)
+        .annotate(failed_lately=_failed_lately())
+        .aggregate(
+            savepoints=Count("savepoints", filter=_kept(), distinct=True),
+            versions=Count("versions", distinct=True),
+            replays=Count("replays", distinct=True),
+            alerts=Count("alerts", filter=Q(alerts__state=Alert.State.FIRING), distinct=True),
+            failures=Max("failed_lately"),
+        )
     )
     return JobFrame(
         job=job,
@@ -144,6 +154,17 @@ def job_frame(job: Job, user: User) -> JobFrame:
         active_replay=job.replays.filter(status__in=OPEN).order_by("-number").first(),
         **counts,
     )
+
+
+def _failed_lately() -> Coalesce:
+    lately = RunFailure.objects.filter(
+        run__job=OuterRef("pk"),
+        run__purpose=Run.Purpose.LIVE,
+        at__gte=timezone.now() - timedelta(hours=24),
+    )
+    # Counted apart: joined with the others, each failure would be there once per savepoint.
+    alone = lately.order_by().values("run__job").annotate(count=Count("pk")).values("count")
+    return Coalesce(Subquery(alone), 0)
 
 
 def _kept() -> Q:

@@ -156,6 +156,7 @@ class JobRecord(TypedDict, total=False):
     why_ms: int | None
     out: float | None  # rows per second into the sinks
     delay_ms: float | None
+    goal_ms: int | None  # how far its watermark may be behind
     event_ms: float | None
     speed: float | None
     pending: int | None  # rows that the sources know of and have not read

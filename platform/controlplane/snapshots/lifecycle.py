@@ -166,8 +166,13 @@ def _move(savepoint: Savepoint, old: Sequence[Status], new: Status, **values: An
     return bool(moved)
 
 
+def labelled(savepoint: Savepoint) -> str:
+    """Its label, marked as somebody's words; empty without one."""
+    return f"labelled “{savepoint.label}”" if savepoint.label else ""
+
+
 def _tell(savepoint: Savepoint, now: datetime, tone: str, title: str) -> None:
-    text = savepoint.failure or "; ".join(savepoint.problems) or savepoint.label
+    text = savepoint.failure or "; ".join(savepoint.problems) or labelled(savepoint)
     publish_on_commit(
         topics.events(savepoint.job_id),
         {

@@ -154,7 +154,7 @@ export function etaText(low, high) {
 export function sentence(raw) {
   const text = (raw ?? '').trim(), first = text.split(' ')[0];
   const begun = text.includes(' ') && /^[a-z]+$/.test(first) ? text[0].toUpperCase() + text.slice(1) : text;
-  return text && !/[.!?]$/.test(text) ? `${begun}.` : begun;
+  return text && !/[.!?…]$/.test(text) ? `${begun}.` : begun;
 }
 
 // The formats that a cell may name in data-b="topic path format".

@@ -1,6 +1,6 @@
 // The operator that is selected: figures, its subtasks as bars, the four that have most to do.
 import { $, $$, el, own, write } from './dom.js';
-import { bytes, dur, formats, icon, known, rate } from './fmt.js';
+import { bytes, dur, formats, icon, known, rate, sentence } from './fmt.js';
 import { poll } from './poll.js';
 import { measureButtons, measured, MEASURES, Spread } from './subtasks.js';
 
@@ -34,7 +34,7 @@ export class Inspector {
   }
   take(answer) {
     const wrong = $('.error', this.host);
-    wrong.hidden = !answer.away; wrong.textContent = answer.away;
+    wrong.hidden = !answer.away; wrong.textContent = sentence(answer.away);
     if (answer.away || answer.vertex !== this.node.id) return;
     this.spread.set({ columns: measured(answer, this.newest()) });
     this.worst();

@@ -99,7 +99,7 @@ if (history) {
     const line = (label, points, live, format, height, colour) => ({ label, note: format(span.chosen ? points.at(-1)?.[1] : live), points: points.filter(p => p[0] >= from && p[0] <= to), height, colour, format, gap });
     timeline.set({
       from, to: span.chosen ? to : to + length / 100, events: [...happened(), ...data.checkpoints.map(c => bar(c, top))],
-      series: [line('Records in', data.rate, value(topic)?.in, rateT, 34, 'var(--c1)'), line('Watermark delay', data.delay, value(topic)?.delay_ms, durT, 30, 'var(--c4)')],
+      series: [line('Records in', data.rate, value(topic)?.in, rateT, 34, 'var(--c1)'), { ...line('Watermark delay', data.delay, value(topic)?.delay_ms, durT, 30, 'var(--c4)'), limit: value(topic)?.goal_ms }],
     });
   };
   const timeline = new Timeline(history, { from: span.from, to: span.to, label: 'Job history', choose: (from, to) => span.choose(from, to), step: name => span.step(name), lanes: [{ id: 'dep', label: 'Deploys', height: 18 }, { id: 'bars', label: 'Checkpoints', height: 22, bars: true }, { id: 'sav', label: 'Savepoints', height: 18 }, { id: 'rs', label: 'Restarts', height: 18 }] });

@@ -1,6 +1,6 @@
 // An operator's page: how its subtasks differ, as bars and as a table that follows them.
 import { $, $$, query, readJson, setQuery, write } from './dom.js';
-import { bytes, dur, formats, percent, rate, whole } from './fmt.js';
+import { bytes, dur, formats, percent, rate, whole, sentence } from './fmt.js';
 import { slices } from './frames.js';
 import { newestOf } from './lens.js';
 import { value } from './live.js';
@@ -30,7 +30,7 @@ if (host) {
   const inSlices = slices(([cell, html]) => write(cell, html));
   const show = answer => {
     const wrong = $('#away'), columns = measured(answer, newest());
-    wrong.hidden = !answer.away; wrong.textContent = answer.away;
+    wrong.hidden = !answer.away; wrong.textContent = sentence(answer.away);
     if (answer.away) return;
     spread.set({ columns }); heat.add(columns, answer.at_ms);
     const place = new Map(columns.index.map((index, i) => [String(index), i]));

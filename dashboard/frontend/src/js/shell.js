@@ -76,6 +76,8 @@ addEventListener('keydown', event => {
 
 export function start() {
   if (!$('.app')) return;
+  const tab = $('.tabs [aria-current]');
+  if (tab) tab.parentNode.scrollLeft = tab.offsetLeft - tab.parentNode.clientWidth / 2;   // on a narrow screen it may be out of sight
   if (kept('tz') === 'Local') zone();
   for (const [k, f] of [['?', help], ['p', toggleHold], ['t', theme], ['d', density]]) if (!keys.has(k)) key(k, f);
   for (const [selector, f] of [['[data-cmd]', jump], ['[data-help]', help], ['[data-theme-btn]', theme], ['[data-tz]', zone], ['[data-live-pill]', toggleHold], ['[data-density-btn]', density]]) for (const node of $$(selector)) node.addEventListener('click', () => f());

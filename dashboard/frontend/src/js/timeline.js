@@ -65,7 +65,8 @@ export class Timeline {
       if (v !== null) { runs.at(-1).push(`${this.x(t).toFixed(1)} ${Y(v).toFixed(1)}`); last = t; }
     }
     const paths = runs.filter(r => r.length > 1).map(r => `<path d="M${r.join('L')}L${r.at(-1).split(' ')[0]} ${y + s.height}L${r[0].split(' ')[0]} ${y + s.height}Z" fill="${s.colour}" opacity=".12"/><path d="M${r.join('L')}" fill="none" stroke="${s.colour}" stroke-width="1.4" stroke-linejoin="round"/>`);
-    return `${paths.join('')}<text x="0" y="${y + 11}" class="strong">${esc(s.label)}</text><text x="0" y="${y + 26}">${esc(s.note ?? '')}</text>`;
+    const limit = s.limit ? `<line class="limit" x1="${this.left}" x2="${this.left + this.width}" y1="${Y(s.limit)}" y2="${Y(s.limit)}" stroke="${s.colour}"/>` : '';
+    return `${paths.join('')}${limit}<text x="0" y="${y + 11}" class="strong">${esc(s.label)}</text><text x="0" y="${y + 26}">${esc(s.note ?? '')}</text>`;
   }
   lane(lane, y) {
     const h = lane.height ?? 20, cy = y + h / 2, out = [`<line class="lane" x1="${this.left}" x2="${this.left + this.width}" y1="${y + h}" y2="${y + h}"/><text x="0" y="${cy + 4}" class="strong">${esc(lane.label)}</text>`];
