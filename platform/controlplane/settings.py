@@ -221,6 +221,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 600.0},
     },
 }
+CELERY_BEAT_SCHEDULER = "controlplane.beat:Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(HEADWATER_HOME / "run" / "beat")
 
 LOGGING = {

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from celery.apps.beat import Beat
 from compose_spec import PyCompose
 from django.core.management import get_commands
 
+from controlplane.celery import app
 from controlplane.configuration import variables
 from controlplane.database import database
 from controlplane.environment import celery_url, mail
@@ -60,6 +62,13 @@ def test_a_mail_password_never_goes_over_an_open_line():
     assert not mail("smtp://mail:25")["EMAIL_USE_TLS"]
     with pytest.raises(ValueError, match="got the scheme 'http'"):
         mail("http://mail")
+
+
+def test_beat_begins_in_a_home_that_nobody_has_made(tmp_path):
+    beat = Beat(app=app, schedule=str(tmp_path / "home" / "run" / "beat"))
+    service = beat.Service(app, None, beat.schedule, beat.scheduler_cls)
+    assert "resume operations" in service.scheduler.schedule
+    service.sync()
 
 
 def test_the_file_is_one_by_the_specification_of_compose():
