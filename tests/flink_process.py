@@ -8,22 +8,20 @@ command_line(home, url, folder)("list", "-a") ─▶ what it prints
 from __future__ import annotations
 
 import os
-import random
-import socket
 import subprocess
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from itertools import islice
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
+from free_ports import free_ports
+
 SUMS = Path(__file__).parent / "fixtures/flink_job/Sums.java"
 START_S = 300.0
-UNASKED = range(20_000, 30_000)
 
 LOGGING = """\
 rootLogger.level = INFO
@@ -59,7 +57,7 @@ def compiled(home: Path, source: Path, folder: Path) -> Path:
 @contextmanager
 def flink_cluster(home: Path, folder: Path, slots: int = 2) -> Iterator[str]:
     """Its REST address, while it runs; checkpoints and logs are kept in `folder`."""
-    port, rpc_port = _free_ports(2)
+    port, rpc_port = free_ports(2)
     url = f"http://127.0.0.1:{port}"
     configuration = folder / "conf"
     configuration.mkdir()
@@ -153,14 +151,3 @@ def _slots(url: str) -> int:
         return int(httpx.get(f"{url}/overview").json()["slots-available"])
     except (httpx.TransportError, ValueError, KeyError):
         return -1
-
-
-def _free_ports(count: int) -> list[int]:
-    """Of those that no program gets unasked: Flink takes them only seconds later."""
-    return list(islice(filter(_is_free, random.sample(UNASKED, 100)), count))
-
-
-def _is_free(port: int) -> bool:
-    with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-        return True
-    return False

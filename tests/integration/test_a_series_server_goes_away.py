@@ -12,6 +12,7 @@ from engine.rest.client import EngineClient
 from engine.rest.model.jobs import JobStatus
 from engine.testing.cluster import LocalCluster, wait_until
 from fixtures.point_server import PointServer
+from free_ports import free_ports
 from integration import recording
 from integration.conftest import Bench
 
@@ -24,7 +25,7 @@ REPORTER = ("reporterPointsDropped", "reporterPointsWaiting", "reporterSilentTim
 
 @pytest.fixture
 def server() -> PointServer:
-    return PointServer()
+    return PointServer(*free_ports(1))  # it comes back there: nobody may get it meanwhile
 
 
 @pytest.fixture

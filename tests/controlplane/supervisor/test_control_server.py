@@ -12,10 +12,11 @@ from asgiref.sync import sync_to_async
 
 from controlplane.live.control import send_line
 from controlplane.supervisor.control_server import LineServer
-from controlplane.supervisor.ports import HOST, choose
+from controlplane.supervisor.ports import HOST
 from controlplane.supervisor.redis_server import redis_binary
 from controlplane.supervisor.testing import running_redis
 from engine.testing.cluster import PATIENCE_S
+from free_ports import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def redis_url():
 
 @asynccontextmanager
 async def serving(url):
-    port = choose(20_000, "--port", search=True, used=set())
+    (port,) = free_ports(1)
     client = aioredis.Redis.from_url(url)
     server = LineServer(port, client)
     task = asyncio.create_task(server.serve())
@@ -59,7 +60,7 @@ async def test_a_line_reaches_everyone_who_is_connected(redis_url):
         listeners = [await connect(port) for _ in range(2)]
         await send(redis_url, port, "pressure 2.5")
         for reader, writer in listeners:
-            assert await asyncio.wait_for(reader.readline(), 5) == b"pressure 2.5\n"
+            assert await asyncio.wait_for(reader.readline(), PATIENCE_S) == b"pressure 2.5\n"
             writer.close()
 
 
@@ -69,7 +70,7 @@ async def test_what_a_listener_sends_goes_nowhere(redis_url):
         reader, writer = await connect(port)
         stranger.write(b"POST / HTTP/1.1\r\npressure 9\r\n")
         await send(redis_url, port, "door 1")
-        assert await asyncio.wait_for(reader.readline(), 5) == b"door 1\n"
+        assert await asyncio.wait_for(reader.readline(), PATIENCE_S) == b"door 1\n"
         stranger.close()
         writer.close()
 
@@ -85,7 +86,7 @@ def test_what_is_no_single_line_is_refused(redis_url, line):
 
 
 def test_it_ends_without_a_fault_while_somebody_listens():
-    faults, port = [], choose(20_000, "--port", search=True, used=set())
+    faults, (port,) = [], free_ports(1)
 
     async def end_while_somebody_listens(hangs_up):
         loop = asyncio.get_running_loop()

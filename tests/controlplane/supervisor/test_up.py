@@ -20,9 +20,9 @@ from django.utils import timezone
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from controlplane.supervisor.ports import choose
 from controlplane.supervisor.redis_server import redis_binary
 from engine.testing.cluster import PATIENCE_S
+from free_ports import free_ports
 
 pytestmark = [
     pytest.mark.integration,
@@ -41,9 +41,8 @@ class Up:
     """One `manage.py up`."""
 
     def __init__(self, home):
-        used = set()
         self.home = home
-        self.ports = [choose(23_000, "--port", search=True, used=used) for _ in range(3)]
+        self.ports = free_ports(3)
         self.process = self.start()
         self.said = []
         self.cookies = None
@@ -256,7 +255,7 @@ def _cookies(up):
     """Those that the printed link gives, once."""
     if up.cookies is None:
         link = next(line for line in up.said if line.startswith("READY ")).split()[1]
-        with httpx.Client(follow_redirects=True) as browser:
+        with httpx.Client(follow_redirects=True, timeout=PATIENCE_S) as browser:
             assert browser.get(link).status_code == 200
             up.cookies = dict(browser.cookies)
     return up.cookies
@@ -277,6 +276,8 @@ def _socket(up, origin=None):
         f"{base.replace('http', 'ws')}/ws/",
         origin=origin or base,
         additional_headers={"Cookie": cookie},
+        open_timeout=PATIENCE_S,
+        ping_timeout=PATIENCE_S,
     )
 
 

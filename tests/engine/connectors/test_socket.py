@@ -12,6 +12,8 @@ from engine.connectors.contract import SplitReader
 from engine.connectors.socket import MAX_LINE_BYTES, SocketSource
 from engine.elements import Micros
 from engine.errors import ConfigError, SourceError
+from engine.testing.cluster import PATIENCE_S
+from free_ports import free_ports
 
 SECOND = 1_000_000
 
@@ -32,7 +34,7 @@ class Peer:
 
     def poll(self, max_rows: int = 10) -> list[str]:
         """Poll when there is something to read."""
-        assert select([self.reader._socket], [], [], 5)[0]  # type: ignore[attr-defined]
+        assert select([self.reader._socket], [], [], PATIENCE_S)[0]  # type: ignore[attr-defined]
         frame = self.reader.poll(max_rows, Micros(self.now)).frame
         return [] if frame is None else frame["line"].to_list()
 
@@ -83,8 +85,7 @@ def test_it_connects_again_after_the_server_hung_up(peer: Peer) -> None:
 
 
 def test_it_waits_for_a_server_that_is_not_there() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    (port,) = free_ports(1)
     reader = SocketSource("127.0.0.1", port).open("socket", None)
     for tenth in range(30):
         assert reader.poll(10, Micros(tenth * SECOND // 10)).frame is None
@@ -93,7 +94,7 @@ def test_it_waits_for_a_server_that_is_not_there() -> None:
         connection, _ = listener.accept()
         with connection:
             connection.sendall(b"at last\n")
-            assert select([reader._socket], [], [], 5)[0]  # type: ignore[attr-defined]
+            assert select([reader._socket], [], [], PATIENCE_S)[0]  # type: ignore[attr-defined]
             frame = reader.poll(10, Micros(10 * SECOND)).frame
     assert frame is not None
     assert frame["line"].to_list() == ["at last"]
