@@ -11,6 +11,8 @@ from typing import IO
 
 from playwright.sync_api import Browser, BrowserContext
 
+from engine.testing.cluster import PATIENCE_S
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
@@ -61,7 +63,7 @@ class SeededServer:
         """End of input ends it."""
         self._input.close()
         try:
-            self.process.wait(20)
+            self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -14,6 +14,7 @@ from joserfc.jwk import ECKey
 
 from controlplane.access.models import Identity
 from controlplane.audit.models import AuditEntry
+from engine.testing.cluster import PATIENCE_S
 from oidc_provider import CLIENT, SECRET, running
 
 
@@ -31,7 +32,7 @@ def there(client, then=""):
     """What the provider sends the browser back with."""
     away = client.get("/login/sso/", {"next": then})
     assert away.status_code == 302, away.content.decode()
-    back = httpx.get(away.url)
+    back = httpx.get(away.url, timeout=PATIENCE_S)
     return {
         name: one[0] for name, one in parse_qs(urlsplit(back.headers["location"]).query).items()
     }

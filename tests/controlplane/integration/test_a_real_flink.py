@@ -59,7 +59,8 @@ def folder_of(location: str) -> Path:
 def restored_from(job) -> Path:
     """Where Flink says that the job's newest run began."""
     run = job.runs.latest("pk")
-    answer = httpx.get(f"{job.cluster.url}/jobs/{run.engine_job_id}/checkpoints").json()
+    address = f"{job.cluster.url}/jobs/{run.engine_job_id}/checkpoints"
+    answer = httpx.get(address, timeout=PATIENCE_S).json()
     return folder_of(answer["latest"]["restored"]["external_path"])
 
 

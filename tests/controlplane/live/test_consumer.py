@@ -237,7 +237,7 @@ async def test_a_browser_that_hung_up_is_no_fault_of_ours(jobs, caplog, unheard)
 
     async with tab("alice", behind_a_cut_line) as alice:
         await subscribe(alice, topics.job(jobs[0].pk))
-        await asyncio.wait_for(lost.wait(), 3)
+        await asyncio.wait_for(lost.wait(), PATIENCE_S)
     assert "the writer of a socket failed" not in caplog.text
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from engine.cluster.programs.steps import MemoryUp, TimeUp, run_step
-from engine.testing.cluster import wait_until
+from engine.testing.cluster import PATIENCE_S, wait_until
 
 EAT = "kept = b'x' * (200 << 20); import time; time.sleep(60)"
 CHILD = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {EAT!r}])"
@@ -23,25 +23,25 @@ def python(code: str, *arguments: str) -> list[str]:
 
 async def test_a_step_ends_with_its_code_and_its_last_words() -> None:
     code = "import sys; print('first'); print('x' * 200_000); print('last'); sys.exit(3)"
-    ended = await run_step(python(code), timeout_s=30)
+    ended = await run_step(python(code), timeout_s=PATIENCE_S)
     assert (ended.code, ended.last_line) == (3, "last")
 
 
 async def test_a_step_that_a_signal_ended_says_which() -> None:
     code = "import os; print('so far', flush=True); os.kill(os.getpid(), 11)"
-    ended = await run_step(python(code), timeout_s=30)
+    ended = await run_step(python(code), timeout_s=PATIENCE_S)
     assert ended.last_line == "signal 11 ended it after it said: so far"
 
 
 async def test_a_step_that_takes_too_long_is_killed_with_its_children(tmp_path: Path) -> None:
-    code = """if 1:
-        import subprocess, sys, time
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-        open(sys.argv[1], "w").write(str(child.pid))
-        time.sleep(60)"""
-    with pytest.raises(TimeUp):
-        await run_step(python(code, str(tmp_path / "pid")), timeout_s=1)
-    child = int((tmp_path / "pid").read_text())
+    told = tmp_path / "pid"
+    command = ["sh", "-c", 'sleep 600 & echo $! >"$0" && wait', str(told)]
+    for timeout_s in (0.3, 3, 30):  # until that was enough to start the child
+        with pytest.raises(TimeUp):
+            await run_step(command, timeout_s=timeout_s)
+        if told.exists() and told.read_text():
+            break
+    child = int(told.read_text())
     wait_until(lambda: not runs(child), "the child is gone")
 
 
@@ -62,7 +62,7 @@ def test_a_step_dies_with_whoever_started_it(tmp_path: Path) -> None:
 
 
 async def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
-    ended = await run_step([str(tmp_path / "gone")], timeout_s=30)
+    ended = await run_step([str(tmp_path / "gone")], timeout_s=PATIENCE_S)
     assert ended.last_line == f"{tmp_path / 'gone'} cannot be run: No such file or directory"
 
 
@@ -70,7 +70,9 @@ async def test_temporary_files_of_a_step_lie_where_ours_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    ended = await run_step(python("import tempfile; print(tempfile.gettempdir())"), timeout_s=30)
+    ended = await run_step(
+        python("import tempfile; print(tempfile.gettempdir())"), timeout_s=PATIENCE_S
+    )
     assert ended.last_line == str(tmp_path)
 
 
@@ -84,4 +86,4 @@ def runs(pid: int) -> bool:
 @pytest.mark.parametrize("code", [EAT, CHILD], ids=["itself", "child"])
 async def test_a_step_that_takes_too_much_memory_is_killed(code: str) -> None:
     with pytest.raises(MemoryUp):
-        await run_step(python(code), timeout_s=30, memory_bytes=100 << 20)
+        await run_step(python(code), timeout_s=PATIENCE_S, memory_bytes=100 << 20)

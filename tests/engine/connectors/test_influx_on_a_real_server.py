@@ -13,6 +13,7 @@ import pytest
 from engine.connectors.contract import SinkContext
 from engine.connectors.influx import InfluxSink
 from engine.errors import DataError
+from engine.testing.cluster import PATIENCE_S
 from engine.testing.conformance import check_idempotent_sink
 from fixtures import influxd
 
@@ -32,7 +33,8 @@ def server(influx: str) -> str:
 def rows_of(server: str, measurement: str) -> list[dict[str, object]]:
     """Every point of a measurement, its tags among its columns."""
     asked = {"db": "outputs", "epoch": "u", "q": f'SELECT * FROM "{measurement}"'}
-    (found,) = httpx.get(f"{server}/query", params=asked).raise_for_status().json()["results"]
+    answer = httpx.get(f"{server}/query", params=asked, timeout=PATIENCE_S).raise_for_status()
+    (found,) = answer.json()["results"]
     return [
         dict(zip(series["columns"], values, strict=True))
         for series in found.get("series", [])
