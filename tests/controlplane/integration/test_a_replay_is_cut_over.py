@@ -2,13 +2,11 @@
 
 version 1 live ── version 2 replayed ── cut at T ─┬─ version 1 up to T ─┤
                                                   └──────── version 2 from T on ──▶ roll back
-
-The input has been recorded up to a moment that the test moves: event time waits for slow machines.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -25,39 +23,13 @@ from controlplane.replay.models import Replay
 from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
 from engine.testing.cluster import LocalCluster
-from examples.truth import EXAMPLES, read_output, truth, v1, v2
+from examples.truth import read_output, truth, v1, v2
 from on_a_real_engine import last_window, succeed, wait
+from recorded_flights import RecordedFlights
 
 pytestmark = pytest.mark.integration
 
 T = datetime(2013, 5, 1, tzinfo=UTC)
-IMPORT = "from engine.connectors.playback import PlaybackSource\n"
-SOURCE = """
-from engine.connectors.paced_log import PacedLog, PacedReader
-from engine.connectors.playback import PlaybackSource as Playback
-
-
-class Recorded(PacedLog):
-    def __init__(self, frame):
-        self.frame, self.length = frame, frame.height
-
-    def appended(self, elapsed):
-        until = datetime.fromisoformat(Path({recorded!r}).read_text())
-        return self.frame["scheduled"].search_sorted(until)
-
-    def due(self, row):
-        return 0
-
-    def rows(self, lo, hi):
-        return self.frame[lo:hi]
-
-
-class PlaybackSource(Playback):
-    def open(self, split, position):
-        rows = self._table().filter(self._split_id() == split).sort("scheduled").collect()
-        return PacedReader(split, Recorded(rows), self.anchor, False, position)
-
-"""
 
 
 @pytest.fixture
@@ -66,25 +38,8 @@ def output(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def recorded(tmp_path):
-    """Moves the end of the recording."""
-    file, moved = tmp_path / "recorded", tmp_path / ".recorded"
-
-    def up_to(month: int) -> datetime:
-        end = datetime(2013, month, 1, tzinfo=UTC)
-        moved.write_text(end.isoformat())
-        moved.replace(file)
-        return end - timedelta(days=3)  # windows up to there are closed: a day's bound, and a day
-
-    up_to(2)
-    return up_to
-
-
-@pytest.fixture
-def code(tmp_path):
-    """The file of a version, which reads what has been recorded."""
-    source = SOURCE.format(recorded=str(tmp_path / "recorded"))
-    return lambda name: (EXAMPLES / name).read_text().replace(IMPORT, source).encode()
+def recording(tmp_path):
+    return RecordedFlights(tmp_path)
 
 
 @pytest.fixture
@@ -94,12 +49,12 @@ def cluster(tmp_path):
 
 
 @pytest.fixture
-def flights(team, alice, tmp_path, output, settings, cluster, code):
+def flights(team, alice, tmp_path, output, settings, cluster, recording):
     settings.HEADWATER_SAVEPOINTS = tmp_path / "savepoints"
     embedded = Cluster.objects.create(name="embedded", url=cluster.url)
     chosen = {"checkpoint_interval_ms": 500, "arguments": ["--no-points", "--output", str(output)]}
     return actions.create_job(
-        "flights", team, alice, "flights.py", code("flights.py"), chosen, cluster=embedded
+        "flights", team, alice, "flights.py", recording.code("flights.py"), chosen, cluster=embedded
     )
 
 
@@ -120,15 +75,15 @@ def cut(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
 ORDER = ("carrier", "origin")
 
 
-def test_each_window_is_written_by_one_version(flights, alice, output, recorded, code, cluster):
+def test_each_window_is_written_by_one_version(flights, alice, output, recording, cluster):
     # Version 1 is in January, version 2 is replayed from there, and both get to February's end.
     succeed(actions.deploy(flights, alice))
     wait(lambda: last_window(output) >= datetime(2013, 1, 28, tzinfo=UTC), "version 1 is up")
     savepoint = succeed(request_savepoint(flights, alice)).result["savepoint"]
-    version = actions.add_version(flights, alice, "flights_v2.py", code("flights_v2.py"))
+    version = actions.add_version(flights, alice, "flights_v2.py", recording.code("flights_v2.py"))
     replay, starting = start_replay(Savepoint.objects.get(pk=savepoint), version, alice, 1)
     succeed(starting)
-    reached = recorded(3)
+    reached = recording.up_to(3)
     for folder in (output, output.with_name("output@r-1")):
         wait(lambda folder=folder: last_window(folder) >= reached, f"{folder} is there")
     Replay.objects.update(event_time_now=reached, live_event_time=reached)
@@ -141,18 +96,18 @@ def test_each_window_is_written_by_one_version(flights, alice, output, recorded,
     def kill(operation):
         if operation.step == "reach" and not killed:
             killed.append(cluster.kill_worker())
-            recorded(6)
+            recording.up_to(6)
 
     succeed(promote_replay(replay, alice, at=T), kill)
     assert killed
-    wait(lambda: last_window(output) >= recorded(6), "version 2 is in May")
-    assert_written(output, cut(truth(v1), truth(v2)), recorded(6))
+    wait(lambda: last_window(output) >= recording.up_to(6), "version 2 is in May")
+    assert_written(output, cut(truth(v1), truth(v2)), recording.up_to(6))
     assert flights.runs.get(purpose=Run.Purpose.LIVE, state="RUNNING").version == version
 
     # Rolled back, version 1 writes those from T on.
     replay.refresh_from_db()
     succeed(rollback_replay(replay, alice))
-    until = recorded(7)
+    until = recording.up_to(7)
     wait(lambda: last_window(output) >= until, "version 1 is in June")
     assert_written(output, truth(v1), until)
     replay.refresh_from_db()

@@ -33,12 +33,11 @@ from controlplane.snapshots.actions import request_savepoint
 from controlplane.snapshots.models import Savepoint
 from engine.testing.cluster import LocalCluster
 from examples.flights_job import cut_of
-from examples.truth import EXAMPLES, KEYS, read_output, truth, truth_from, v1, v2
+from examples.truth import KEYS, read_output, truth, truth_from, v1, v2
 from on_a_real_engine import last_window, succeed, wait
+from recorded_flights import RecordedFlights
 
 pytestmark = pytest.mark.integration
-
-DAYS_PER_SECOND = 10
 
 
 @pytest.fixture
@@ -47,22 +46,23 @@ def output(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def flights(team, alice, tmp_path, output, settings):
+def recording(tmp_path):
+    return RecordedFlights(tmp_path)
+
+
+@pytest.fixture
+def flights(team, alice, tmp_path, output, settings, recording):
     settings.HEADWATER_SAVEPOINTS = tmp_path / "savepoints"
     with LocalCluster(tmp_path / "engine", task_managers=2, slots=2) as cluster:
         embedded = Cluster.objects.create(name="embedded", url=cluster.url)
-        began = timezone.now() + timedelta(seconds=8)  # when it is up, or nearly
         chosen = {
             "parallelism": 1,
             "checkpoint_interval_ms": 500,
-            "arguments": [
-                *("--no-points", "--speed", str(86_400 * DAYS_PER_SECOND)),
-                *("--anchor", began.isoformat(), "--output", str(output)),
-            ],
+            "arguments": ["--no-points", "--output", str(output)],
         }
-        file = EXAMPLES / "flights.py"
+        code = recording.code("flights.py")
         yield actions.create_job(
-            "flights", team, alice, file.name, file.read_bytes(), chosen, cluster=embedded
+            "flights", team, alice, "flights.py", code, chosen, cluster=embedded
         )
 
 
@@ -85,22 +85,23 @@ def assert_written(folder: Path, expected: pl.DataFrame) -> None:
     )
 
 
-def test_the_output_is_that_of_the_version_that_counts(flights, alice, output):
+def test_the_output_is_that_of_the_version_that_counts(flights, alice, output, recording):
     # Version 1 runs, and a savepoint is taken in March.
     succeed(actions.deploy(flights, alice))
-    wait(lambda: last_window(output) >= datetime(2013, 3, 1, tzinfo=UTC), "version 1 is in March")
+    reached = recording.up_to(4)
+    wait(lambda: last_window(output) >= reached, "version 1 is in March")
     savepoint = Savepoint.objects.get(
         pk=succeed(request_savepoint(flights, alice)).result["savepoint"]
     )
-    assert 2 <= savepoint.event_time.month <= 6
+    assert savepoint.event_time.month == 3
 
     # Version 2 is replayed from there to December.
-    v2_file = EXAMPLES / "flights_v2.py"
-    version = actions.add_version(flights, alice, v2_file.name, v2_file.read_bytes())
+    code = recording.code("flights_v2.py")
+    version = actions.add_version(flights, alice, "flights_v2.py", code)
     replay, starting = start_replay(savepoint, version, alice, 1)
     succeed(starting)
-    december, beside = datetime(2013, 12, 29, tzinfo=UTC), output.with_name("output@r-1")
-    for folder in (output, beside):
+    december = recording.up_to(13)
+    for folder in (output, output.with_name("output@r-1")):
         wait(lambda folder=folder: last_window(folder) >= december, f"{folder} is in December")
     replay.refresh_from_db()
     lifecycle.caught_up(replay, timezone.now())
