@@ -18,7 +18,6 @@ EACH_ONCE = [LOOKS[0], LOOKS[3]]
 
 def violations(page: Page, looks: Sequence[tuple[str, int]] = LOOKS) -> list[str]:
     """What axe says of the page as it stands, in each look."""
-    page.wait_for_function("window.headwater")
     page.emulate_media(reduced_motion="reduce")  # a colour on its way to another is neither
     if not page.evaluate("'axe' in window"):
         page.evaluate(_script())

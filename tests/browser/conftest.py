@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -25,7 +26,8 @@ from playwright.sync_api import (
 )
 
 import seeded_process
-from controlplane.supervisor.ports import choose
+from engine.testing.cluster import PATIENCE_S
+from free_ports import free_ports
 from seeded_process import SeededServer
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -46,8 +48,8 @@ ENVIRONMENT = {  # a shell's: without what the tests' own settings need
     for name, value in os.environ.items()
     if not name.startswith(("HEADWATER_", "DJANGO_", "PYTEST_"))
 } | {"HEADWATER_DEMO_SPEED": "14400"}  # the year lasts longer than the slowest machine's tests
-PATIENCE_MS = 180_000
-expect.set_options(timeout=PATIENCE_MS // 2)
+PATIENCE_MS = 1_000 * PATIENCE_S
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass
@@ -56,7 +58,6 @@ class Platform:
 
     home: Path
     process: subprocess.Popen[str]
-    engine_url: str
     login_url: str = ""
     said: list[str] = field(default_factory=list)
 
@@ -88,7 +89,9 @@ class Platform:
         return workers[0]
 
     def _engine(self, path: str) -> dict[str, Any]:
-        answer: dict[str, Any] = httpx.get(self.engine_url + path, trust_env=False).json()
+        engine = json.loads((self.home / "engine" / "jobmanager.json").read_text())["url"]
+        asked = httpx.get(engine + path, trust_env=False, timeout=PATIENCE_S)
+        answer: dict[str, Any] = asked.raise_for_status().json()
         return answer
 
     def processes(self) -> list[psutil.Process]:
@@ -100,7 +103,7 @@ class Platform:
         children = self.processes() if self.process.poll() is None else []
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(40)
+            self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -115,19 +118,17 @@ class Platform:
 def platform(tmp_path_factory):
     """The platform with its demo jobs."""
     home = tmp_path_factory.mktemp("home")
-    used: set[int] = set()
     names = ("--port", "--engine-port", "--control-port")
-    ports = [str(choose(24_000, "--port", search=True, used=used)) for _ in names]
-    options = [part for pair in zip(names, ports, strict=True) for part in pair]
+    ports = [f"{name}={port}" for name, port in zip(names, free_ports(3), strict=True)]
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "up", "--demo", "--home", str(home), *options],
+        [sys.executable, "manage.py", "up", "--demo", "--home", str(home), *ports],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         env=ENVIRONMENT,
     )
-    up = Platform(home, process, f"http://127.0.0.1:{ports[1]}")
+    up = Platform(home, process)
     try:
         up.wait_until_ready()
         yield up

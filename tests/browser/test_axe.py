@@ -13,14 +13,12 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize("dialog", ["take", "stop"])
 def test_axe_finds_nothing_in_an_open_dialog(dialog: str, page: Page):
     page.goto("/jobs/flights/")
-    page.wait_for_function("window.headwater")
     page.locator(f"[data-open={dialog}]").first.click()
     assert violations(page) == []
 
 
 def test_axe_finds_nothing_in_the_palette_and_in_the_list_of_keys(page: Page):
     page.goto("/jobs/flights/")
-    page.wait_for_function("window.headwater")
     page.keyboard.press("Control+k")
     expect(page.locator("#jl [role=option]").first).to_be_visible()
     assert violations(page) == []

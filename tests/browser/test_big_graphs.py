@@ -40,7 +40,7 @@ def test_an_operator_is_found_among_three_hundred(page: Page):
     page.keyboard.press("Enter")
     expect(page.locator("#insp h2")).to_have_text("step-217")
     expect(page.locator("#graph .nd[aria-pressed=true]")).to_be_in_viewport()
-    assert "op=" in page.url
+    page.wait_for_url(re.compile("op="))
 
 
 def test_1600_subtasks_are_shown(page: Page):

@@ -20,7 +20,6 @@ SETTLED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(path: str, page: Page):
     page.set_viewport_size({"width": 400, "height": 900})
     page.goto(path)
-    page.wait_for_function("window.headwater")
     sideways = too_wide(page, 400) + too_wide(page, 1024) + too_wide(page, 1440)
     found = violations(page, EACH_ONCE)
     assert sideways + too_wide(page, 400) + found == []

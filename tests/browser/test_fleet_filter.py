@@ -20,7 +20,7 @@ def test_what_is_typed_is_looked_for_among_all_jobs(seeded_page: Page):
     field.fill("wide")
     expect(rows).to_have_count(1)
     expect(rows.locator("a.name")).to_have_text("wide")
-    assert "f=wide" in page.url
+    page.wait_for_url("**/?f=wide")
     field.fill("nothing of this name")
     expect(page.locator("#none")).to_be_visible()
     field.fill("")

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser_socket import open_live, say
+from engine.testing.cluster import wait_until
 from seeded_process import SeededServer
 
 pytestmark = pytest.mark.browser
@@ -24,6 +25,23 @@ def test_five_hundred_patches_are_at_most_one_write_per_frame(page: Page):
     assert most == 1
     assert 2 <= writes <= 2 * FRAMES
     assert shown == "500k/s"
+
+
+def test_p_holds_the_numbers_and_lets_them_go(page: Page, seeded: SeededServer):
+    open_live(page, "/jobs/")
+    rate = page.locator("tbody[data-name=orders] .c-in .lv")
+    page.keyboard.press("p")
+    expect(page.locator("[data-live-pill]")).to_contain_text("Held at")
+    held, heard = rate.inner_text(), page.evaluate("heard.fleet")
+    seeded.tick()
+    wait_until(lambda: page.evaluate("heard.fleet") > heard, "the page has heard of that second")
+    page.evaluate(TWO_FRAMES)
+    assert rate.inner_text() == held
+    page.keyboard.press("p")
+    expect(rate).not_to_have_text(held)
+
+
+TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 FRAMES = 25

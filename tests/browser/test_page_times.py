@@ -49,7 +49,6 @@ def quickest_paint(page: Page, address: str) -> float:
 
 def paint(page: Page, address: str) -> float:
     page.goto(address)
-    page.wait_for_function("window.headwater")
     took: float = page.evaluate(
         "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     )
