@@ -8,11 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 
 from controlplane.access.errors import Refused
 from controlplane.replay.limits import Limit, limit_of
 
+MOST_AGREED = 200
 FILE_WANTED = "choose a job file that ends in .py, .zip, .whl or .jar"
+
+
+def agreed(given: QueryDict, name: str) -> list[str]:
+    """What may be lost, as far as names of operators and states go."""
+    return sorted({key[:500].replace("\0", "") for key in given.getlist(name)[:MOST_AGREED]})
 
 
 class Wish(forms.Form):
@@ -55,12 +62,17 @@ class VersionForm(forms.Form):
     note = forms.CharField(max_length=500, required=False)
 
 
-class StartForm(Wish):
-    """Start a stopped job, or upgrade a running one."""
+class CheckForm(forms.Form):
+    """What a job would be started with."""
 
     version = forms.IntegerField(min_value=1)
     savepoint = forms.IntegerField(min_value=1, required=False)
     mode = forms.CharField(max_length=20, required=False)
+
+
+class StartForm(CheckForm, Wish):
+    """Start a stopped job, or upgrade a running one."""
+
     consent = forms.BooleanField(required=False)
     reason = forms.CharField(max_length=500, required=False)
 

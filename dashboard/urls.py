@@ -63,6 +63,7 @@ urlpatterns = [
     re_path(r"^changes\.(?P<shape>csv|json)$", changes.export, name="changes_file"),
     path("jobs/<str:name>/", job.page, name="job"),
     path("jobs/<str:name>/start/", job.start, name="start"),
+    path("jobs/<str:name>/start/check/", job.start_check, name="start_check"),
     path("jobs/<str:name>/stop/", job.stop, name="stop"),
     path("jobs/<str:name>/control/", job.control, name="control"),
     path("jobs/<str:name>/history.json", series.history, name="history"),

@@ -103,6 +103,7 @@ ROUTES: dict[str, Rule] = {
     "GET /changes.<shape>": signed_in(),
     "GET /jobs/<str:name>/": viewer(),
     "POST /jobs/<str:name>/start/": operator(version="1"),
+    "GET /jobs/<str:name>/start/check/": operator(version="1"),
     "POST /jobs/<str:name>/stop/": operator(how="stop", typed="{job}"),
     "POST /jobs/<str:name>/control/": operator(key="a", value="2"),
     "GET /jobs/<str:name>/history.json": viewer(),

@@ -42,6 +42,7 @@ from controlplane.replay.wizard import STEPS, Plan, Restore, plan_of, restore_of
 from controlplane.snapshots.axis import axis
 from controlplane.snapshots.models import Savepoint
 from dashboard.answers import checked, started
+from dashboard.forms import agreed
 from dashboard.replay_forms import TERMS, PlanForm, ReplayForm
 from dashboard.views.requests import UserRequest
 
@@ -54,7 +55,6 @@ FIELDS = {
     "review": (),
 }
 """What each step asks."""
-MOST_AGREED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +170,11 @@ def _plan(
         limit=asked.get("limit") or Limit(),
         until=asked.get("until"),
         discards=asked.get("sink") == "none",
-        drop=tuple(_agreed(given, "drop")),
-        accept=tuple(_agreed(given, "accept")),
+        drop=tuple(agreed(given, "drop")),
+        accept=tuple(agreed(given, "accept")),
         positions=positions,
         tuning=asked.get("tuning") or actions.AS_EVER,
     )
-
-
-def _agreed(given: QueryDict, name: str) -> list[str]:
-    """What may be lost, as far as names of operators and states go."""
-    return sorted({key[:500].replace("\0", "") for key in given.getlist(name)[:MOST_AGREED]})
 
 
 def _positions(savepoint: Savepoint, given: QueryDict) -> dict[str, str]:
@@ -276,8 +271,8 @@ def _start(request: UserRequest) -> HttpResponse:
         until=asked["until"],
         discards=asked["discards"],
         limit=asked["limit"],
-        drop=_agreed(request.POST, "drop"),
-        accept_missing=_agreed(request.POST, "accept"),
+        drop=agreed(request.POST, "drop"),
+        accept_missing=agreed(request.POST, "accept"),
         positions=_positions(savepoint, request.POST),
         tuning=asked["tuning"],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from controlplane.client.replay_arguments import JOB, add_replay, count
+from controlplane.client.replay_arguments import JOB, add_accept, add_drop, add_replay, count
 
 FILE = "job file: .py, .zip or .whl; .jar for Apache Flink"
 TOKEN_VARIABLE = "HEADWATER_TOKEN"  # noqa: S105 - a name
@@ -88,9 +88,12 @@ def _add_actions(commands: _Commands[argparse.ArgumentParser]) -> None:
     upgrade.add_argument("version", type=count, help="number of the version")
     for one in (start, upgrade):
         one.add_argument("--savepoint", type=count, metavar="ID", help="what to start from")
+        add_drop(one)
     upgrade.add_argument("--mode", default="savepoint", help="savepoint, last_state or stateless")
     rollback = commands.add_parser("rollback", help="go back to the last healthy version")
     rollback.add_argument("job", help=JOB)
+    for one in (start, upgrade, rollback):
+        add_accept(one)
     rescale = commands.add_parser("rescale", help="run a job on at another parallelism")
     rescale.add_argument("job", help=JOB)
     rescale.add_argument("parallelism", type=count)

@@ -104,7 +104,7 @@ def upload(control: Control, options: Options) -> None:
 
 def start(control: Control, options: Options) -> None:
     """Start a version."""
-    body = {"version": options.version, "savepoint": options.savepoint}
+    body = {"version": options.version, "savepoint": options.savepoint, **_agreed(options)}
     follow(control, options, control.post(f"jobs/{options.job}/start", body))
 
 
@@ -114,13 +114,19 @@ def upgrade(control: Control, options: Options) -> None:
         "version": options.version,
         "savepoint": options.savepoint,
         "mode": options.mode,
+        **_agreed(options),
     }
     follow(control, options, control.post(f"jobs/{options.job}/upgrade", body))
 
 
 def rollback(control: Control, options: Options) -> None:
     """Go back to the last healthy version."""
-    follow(control, options, control.post(f"jobs/{options.job}/rollback"))
+    body = {"accept_missing_input": options.accept_missing_input}
+    follow(control, options, control.post(f"jobs/{options.job}/rollback", body))
+
+
+def _agreed(options: Options) -> dict[str, list[str]]:
+    return {"drop": options.drop, "accept_missing_input": options.accept_missing_input}
 
 
 def rescale(control: Control, options: Options) -> None:

@@ -48,7 +48,8 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         help="a source begins at its `earliest` row, or at a time: 2013-03-01T00:00:00Z",
     )
     for name in ("start", "clone"):
-        _add_consent(acts.choices[name])
+        add_drop(acts.choices[name])
+        add_accept(acts.choices[name])
     acts.choices["throttle"].add_argument("rate", type=rate, help=RATE)
     acts.choices["accept"].add_argument("difference", type=count, help="id, as compare tells it")
     promote = acts.choices["promote"]
@@ -72,7 +73,8 @@ def _add_terms(act: argparse.ArgumentParser) -> None:
     act.add_argument("--back-days", type=seconds, metavar="DAYS", help="to roll back in")
 
 
-def _add_consent(act: argparse.ArgumentParser) -> None:
+def add_drop(act: argparse.ArgumentParser) -> None:
+    """State that may be left behind."""
     act.add_argument(
         "--drop",
         action="append",
@@ -80,6 +82,10 @@ def _add_consent(act: argparse.ArgumentParser) -> None:
         metavar="UID[/STATE]",
         help="state that may be left behind; as often as needed",
     )
+
+
+def add_accept(act: argparse.ArgumentParser) -> None:
+    """Input that may be missing."""
     act.add_argument(
         "--accept-missing-input",
         action="append",

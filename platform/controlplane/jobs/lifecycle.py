@@ -35,6 +35,8 @@ class Lineage(TypedDict, total=False):
     """Snapshot folder, where it is no savepoint of the catalogue."""
     dropped: list[str]
     """State that is left behind with consent."""
+    accepted_gaps: list[str]
+    """Sources that go on without all input, with consent."""
     settings: dict[str, Any]
     """The settings it is started with; by default the job's."""
     reason: str

@@ -138,6 +138,8 @@ class Run(models.Model):
     """Event time up to which it writes, and then ends by itself; null: it goes on."""
     dropped = models.JSONField(default=list, blank=True)
     """State that was left behind with consent: uid, or uid/state."""
+    accepted_gaps = models.JSONField(default=list, blank=True)
+    """Uids of sources that go on without input which is not there any more: somebody agreed."""
     settings = models.JSONField(default=dict, blank=True)
     """The job's settings at its start; a later change does not concern it."""
     reason = models.CharField(max_length=500, blank=True)

@@ -32,12 +32,19 @@ def deploy(
     savepoint: Savepoint | None = None,
     idempotency_key: str = "",
     *,
+    drop: Collection[str] = (),
+    accept_missing: Collection[str] = (),
     reason: str = "",
 ) -> Operation:
-    """Start a version (default: the newest), from nothing or from a savepoint. Operator."""
+    """Start a version (default: the newest), from nothing or from a savepoint. Operator.
+
+    `drop`: state (uid, or uid/state) that may be left behind; `accept_missing`: sources (uid) that
+    may go on without input which is not there any more.
+    """
     require(actor, job, Role.OPERATOR)
     chosen = version or newest_version(job)
-    params = {"version": chosen.pk, "savepoint": savepoint and savepoint.pk}
+    params: dict[str, Any] = {"version": chosen.pk, "savepoint": savepoint and savepoint.pk}
+    params |= _agreed(drop, accept_missing)
     return start_operation("deploy", job, actor, params, idempotency_key, reason=reason)
 
 
@@ -50,28 +57,37 @@ def upgrade(
     *,
     mode: str = SAVEPOINT,
     drop: Collection[str] = (),
+    accept_missing: Collection[str] = (),
     consent: bool = False,
     reason: str = "",
 ) -> Operation:
     """End the running version and start another where it was. Operator.
 
     With `savepoint` the new version starts from that one instead, and goes back to where it was
-    taken. `drop`: state (uid, or uid/state) that may be left behind. `consent`: to leave all of it
-    behind, in the mode stateless.
+    taken. `drop` and `accept_missing` as for a start. `consent`: to leave all state behind, in the
+    mode stateless.
     """
     require(actor, job, Role.OPERATOR)
-    params = _upgrade_params(version, mode, drop) | {"savepoint": savepoint and savepoint.pk}
+    params = _upgrade_params(version, mode) | {"savepoint": savepoint and savepoint.pk}
+    params |= _agreed(drop, accept_missing)
     if consent:
         params["consent"] = True
     return start_operation("upgrade", job, actor, params, idempotency_key, reason=reason)
 
 
 def rollback(
-    job: Job, actor: User, idempotency_key: str = "", *, mode: str = "", reason: str = ""
+    job: Job,
+    actor: User,
+    idempotency_key: str = "",
+    *,
+    mode: str = "",
+    accept_missing: Collection[str] = (),
+    reason: str = "",
 ) -> Operation:
     """Go back to the last version that was healthy, with the present state. Operator.
 
-    The mode is by default savepoint, or last_state when not every task runs.
+    The mode is by default savepoint, or last_state when not every task runs. `accept_missing` as
+    for a start.
     """
     require(actor, job, Role.OPERATOR)
     run = live_run(job)
@@ -83,9 +99,9 @@ def rollback(
         )
         raise Refused(409, "no_healthy_version", msg)
     if run is None:
-        return _start_again(job, actor, version, idempotency_key, reason)
+        return _start_again(job, actor, version, accept_missing, idempotency_key, reason)
     best = SAVEPOINT if run.state == RunState.RUNNING else LAST_STATE
-    params = _upgrade_params(version, mode or best, ())
+    params = _upgrade_params(version, mode or best) | _agreed((), accept_missing)
     return start_operation("rollback", job, actor, params, idempotency_key, reason=reason)
 
 
@@ -122,18 +138,30 @@ def newest_version(job: Job) -> JobVersion:
     return found
 
 
-def _upgrade_params(version: JobVersion, mode: str, drop: Collection[str]) -> dict[str, Any]:
+def _upgrade_params(version: JobVersion, mode: str) -> dict[str, Any]:
     if mode not in MODES:
         msg = f"upgrade mode is not known: got {mode!r}; use one of {', '.join(MODES)}"
         raise invalid(msg, "mode")
-    return {"version": version.pk, "mode": mode, "drop": sorted(set(drop))}
+    return {"version": version.pk, "mode": mode}
+
+
+def _agreed(drop: Collection[str], accept_missing: Collection[str]) -> dict[str, list[str]]:
+    """What may be lost, as far as something may."""
+    asked = {"drop": drop, "accept_missing_input": accept_missing}
+    return {name: sorted(set(given)) for name, given in asked.items() if given}
 
 
 def _start_again(
-    job: Job, actor: User, version: JobVersion, idempotency_key: str, reason: str
+    job: Job,
+    actor: User,
+    version: JobVersion,
+    accept_missing: Collection[str],
+    idempotency_key: str,
+    reason: str,
 ) -> Operation:
     """A job that does not run starts with that version, from what its last run left."""
     last = job.runs.filter(purpose=Run.Purpose.LIVE).first()
     path = (mirrored(last) or last.restored_path) if last else ""
-    params = {"version": version.pk, "savepoint": None, "snapshot": path}
+    params: dict[str, Any] = {"version": version.pk, "savepoint": None, "snapshot": path}
+    params |= _agreed((), accept_missing)
     return start_operation("deploy", job, actor, params, idempotency_key, reason=reason)

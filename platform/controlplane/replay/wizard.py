@@ -179,6 +179,14 @@ class Restore:
         return [(name, found.count(name)) for name in ORDER if name in found]
 
 
+def restore_at_start(job: Job, version: JobVersion, savepoint: Savepoint | None) -> Restore | None:
+    """What a start of the job itself would restore; None when there is nothing to compare with."""
+    if savepoint is None:
+        return None
+    subtasks = int(job.settings.get("parallelism", 1))
+    return restore_of(Plan(savepoint, version, subtasks, Limit(), None, discards=False, drop=()))
+
+
 def restore_of(plan: Plan) -> Restore:
     """Ask the engine, which builds the graph for it; nothing is started."""
     try:

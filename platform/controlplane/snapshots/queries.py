@@ -12,7 +12,8 @@ from django.db.models import Count, OuterRef, Q, Subquery
 
 from controlplane.jobs.models import Job, Run
 from controlplane.moments import epoch_ms
-from controlplane.snapshots.models import Checkpoint, SavepointSchedule
+from controlplane.snapshots.models import Checkpoint, Savepoint, SavepointSchedule
+from controlplane.snapshots.usable import usable
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,11 @@ def last_checkpoint(run: Run) -> Checkpoint | None:
     """The newest that the collector saw complete, of those that say where they lie."""
     done = run.checkpoints.filter(status=Checkpoint.Status.COMPLETED).exclude(external_path="")
     return done.order_by("-engine_checkpoint_id").first()
+
+
+def newest_of(run: Run) -> Savepoint | None:
+    """The newest savepoint of a run that a job can be started from."""
+    return usable(run.savepoints.all()).select_related("job").order_by("-id").first()
 
 
 def savepoint_under_way(run: Run) -> Checkpoint | None:

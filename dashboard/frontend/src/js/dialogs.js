@@ -11,6 +11,7 @@ import { rest, wake } from './rest.js';
 export function open(dialog) {
   dialog.showModal();
   watch(dialog);
+  dialog.dispatchEvent(new CustomEvent('hw:open'));
   const first = $('[autofocus]', dialog);
   first?.focus();
   first?.select?.();

@@ -20,7 +20,16 @@ def start(request: ApiRequest, name: str, body: StartIn) -> Status[Operation]:
     job, user = job_for(request.auth, name), request.auth
     version = version_for(job, body.version) if body.version else None
     savepoint = savepoint_for(user, body.savepoint) if body.savepoint else None
-    return Status(202, actions.deploy(job, user, version, savepoint, reason=body.reason))
+    operation = actions.deploy(
+        job,
+        user,
+        version,
+        savepoint,
+        drop=body.drop,
+        accept_missing=body.accept_missing_input,
+        reason=body.reason,
+    )
+    return Status(202, operation)
 
 
 @router.post("jobs/{name}/upgrade", response={202: OperationOut}, summary="Upgrade")
@@ -36,6 +45,7 @@ def upgrade(request: ApiRequest, name: str, body: UpgradeIn) -> Status[Operation
         savepoint,
         mode=body.mode,
         drop=body.drop,
+        accept_missing=body.accept_missing_input,
         consent=body.consent,
         reason=body.reason,
     )
@@ -46,7 +56,10 @@ def upgrade(request: ApiRequest, name: str, body: UpgradeIn) -> Status[Operation
 def rollback(request: ApiRequest, name: str, body: RollbackIn) -> Status[Operation]:
     """Go back to the last version that was healthy, with the present state. Operator."""
     job, user = job_for(request.auth, name), request.auth
-    return Status(202, actions.rollback(job, user, mode=body.mode, reason=body.reason))
+    operation = actions.rollback(
+        job, user, mode=body.mode, accept_missing=body.accept_missing_input, reason=body.reason
+    )
+    return Status(202, operation)
 
 
 @router.post("jobs/{name}/rescale", response={202: OperationOut}, summary="Rescale")

@@ -99,14 +99,23 @@ class Reason(Schema):
     reason: str = Field("", max_length=500, description="for the audit log")
 
 
-class StartIn(Reason):
+class Agreed(Reason):
+    """What may be lost."""
+
+    accept_missing_input: list[str] = Field(
+        [], description="uids of sources that may go on without input that is gone"
+    )
+
+
+class StartIn(Agreed):
     """What to start."""
 
     version: int | None = Field(None, ge=1, description="number; none: the newest")
     savepoint: int | None = Field(None, ge=1, description="id; none: an empty state")
+    drop: list[str] = Field([], description="state that may be left behind: uid or uid/state")
 
 
-class UpgradeIn(Reason):
+class UpgradeIn(Agreed):
     """What to put in the place of what runs."""
 
     version: int = Field(ge=1, description="number")
@@ -116,7 +125,7 @@ class UpgradeIn(Reason):
     consent: bool = Field(default=False, description="leave all state behind, when stateless")
 
 
-class RollbackIn(Reason):
+class RollbackIn(Agreed):
     """How to go back to the last version that was healthy."""
 
     mode: str = Field("", description="as for an upgrade; none: what the job's state allows")

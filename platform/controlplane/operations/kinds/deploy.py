@@ -54,6 +54,7 @@ def create_run(context: Context) -> None:
         restored_from=source.savepoint,
         restored_path=source.path,
         dropped=list(operation.params.get("drop", ())),
+        accepted_gaps=list(operation.params.get("accept_missing_input", ())),
         reason=decision_of(operation, source),
         started_by=operation.actor,
     )

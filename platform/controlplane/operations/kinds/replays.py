@@ -50,6 +50,7 @@ def create_run(context: Context) -> None:
         purpose=Run.Purpose.REPLAY,
         restored_from=replay.savepoint,
         dropped=list(operation.params.get("drop", ())),
+        accepted_gaps=replay.accepted_gaps,
     )
     replay.run = run
     replay.save(update_fields=["run"])

@@ -73,6 +73,7 @@ def _request(context: Context, location: str) -> Start:
         settings=settings.for_engine(run.job.name),
         savepoint_path=location,
         allow_non_restored=frozenset(context.params.get("drop", ())),
+        accept_missing_input=frozenset(context.params.get("accept_missing_input", ())),
     )
 
 

@@ -70,7 +70,7 @@ def request_of(run: Run, artifact_id: str) -> Start:
         settings=settings.for_engine(run_name(run)) | _chosen(run) | _retention(run),
         savepoint_path=run.restored_path,
         allow_non_restored=frozenset(run.dropped),
-        accept_missing_input=_accepted_gaps(run),
+        accept_missing_input=frozenset(run.accepted_gaps),
     )
 
 
@@ -95,11 +95,6 @@ def _chosen(run: Run) -> dict[str, str]:
     if until is not None:
         chosen[SETTING_UNTIL] = until.isoformat()
     return chosen
-
-
-def _accepted_gaps(run: Run) -> frozenset[str]:
-    replay = _replay_of(run)
-    return frozenset() if replay is None else frozenset(replay.accepted_gaps)
 
 
 def _replay_of(run: Run) -> Replay | None:
