@@ -246,6 +246,7 @@ class ReplayRecord(TypedDict, total=False):
     eta_high_s: float | None
     restarts: int  # of its run
     limit: float | None  # rows per second that it may read; 0: paused, null: no limit
+    speed_limit: float | None  # times real time at which its event time may pass; null: no limit
     text: str | None  # "not catching up: …", or why it failed
     stalled: bool  # whether it does not catch up, and `text` says why
 

@@ -109,7 +109,7 @@ class Replay(models.Model):
     back_days = models.FloatField(default=BACK_DAYS)
     """Days after its promotion in which it can be rolled back."""
     history = models.JSONField(default=list, blank=True)
-    """Points of the chart, oldest first: [wall ms, replay's event ms, live event ms]."""
+    """Points of the chart, oldest first; `sampling.py` says what is in one."""
     samples = models.JSONField(default=list, blank=True)
     """The latest samples, from which speed and ETA are worked out; `replay/progress.py`."""
     created_at = models.DateTimeField(auto_now_add=True)

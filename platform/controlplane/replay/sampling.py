@@ -3,8 +3,9 @@
     a look ─▶ Seen ─┬─ its run runs ─▶ record_sample ──────▶ speed, ETA, percent, the chart, and why
                     └─ it does not ──▶ record_standstill ──▶ why
 
-Order    the chart's points are [wall ms, replay's event ms, live event ms, restarts, read limit]:
-         a restart is where the fourth grows; a limit of 0 is a pause, of null none.
+Order    the chart's points are [wall ms, replay's event ms, live event ms, restarts, rows a second
+         at most, times real time at most]: a restart is where the fourth grows; a limit of 0 rows
+         is a pause, of null none.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ def _keep(
     replay.samples = [list(astuple(sample)) for sample in samples]
     last = samples[-1]
     if last.replay_ms is not None and last.live_ms is not None and _is_drawn(replay, wall):
-        point = [last.wall_ms, last.replay_ms, last.live_ms, last.restarts, _limit(replay)]
+        reached = last.wall_ms, last.replay_ms, last.live_ms, last.restarts
+        point = [*reached, _limit(replay), _times(replay)]
         replay.history = progress.thin([*replay.history, point])
     replay.speed = found.speed
     _set_note(replay, note, wall)
@@ -137,6 +139,10 @@ def _limit(replay: Replay) -> float | None:
     return 0.0 if replay.paused else replay.read_limit
 
 
+def _times(replay: Replay) -> float | None:
+    return None if replay.paused else replay.speed_limit
+
+
 def _is_drawn(replay: Replay, wall: datetime) -> bool:
     """The chart shows how it caught up, and a little of what followed."""
     return replay.caught_up_at is None or wall - replay.caught_up_at < DRAWN_AFTER
@@ -155,6 +161,7 @@ def _tell(replay: Replay, sample: Sample, found: Progress, rate: float | None) -
         eta_high_s=found.eta_high_s,
         restarts=sample.restarts,
         limit=_limit(replay),
+        speed_limit=_times(replay),
     )
 
 

@@ -27,6 +27,7 @@ COUNTERPARTS: Mapping[str, tuple[str, ...]] = {
     "changes_file": calls("GET changes"),
     "job": calls("GET jobs/{name}", "GET jobs/{name}/operators"),
     "start": calls("POST jobs/{name}/start", "POST jobs/{name}/upgrade"),
+    "start_check": calls("GET jobs/{name}/replays/plan"),
     "stop": calls("POST jobs/{name}/stop", "POST jobs/{name}/cancel"),
     "control": calls("POST jobs/{name}/control"),
     "history": calls("GET jobs/{name}/history"),

@@ -145,11 +145,20 @@ def test_percent_goes_back_with_a_restart_only_and_the_chart_knows_when(replay):
     assert replay.speed > 0
 
 
+LIMITS = (
+    {},
+    {"speed_limit": 60.0},
+    {"speed_limit": None, "read_limit": 500.0},
+    {"read_limit": None, "speed_limit": 60.0, "paused": True},
+)
+
+
 def test_a_limit_and_a_pause_are_in_the_chart(replay):
-    for hour, changed in enumerate([{}, {"read_limit": 500.0}, {"paused": True}]):
+    for hour, changed in enumerate(LIMITS):
         Replay.objects.update(**changed)
         falls_behind(replay, SLOW, seconds=1, hour=hour)
-    assert [point[4] for point in replay.history] == [None, 500.0, 0.0]
+    limits = [point[4:] for point in replay.history]
+    assert limits == [[None, None], [None, 60.0], [500.0, None], [0.0, None]]
 
 
 def test_its_figures_outlive_what_travels_on_the_socket(replay):

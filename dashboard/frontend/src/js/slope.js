@@ -1,22 +1,42 @@
 // Catching up: wall clock across, event time up. The slope is the speed, the gap is the delay.
-import { own } from './dom.js';
+import { $, own } from './dom.js';
 import { abs, durT, esc, hm, now, rateT, stamp } from './fmt.js';
+import { plotTable } from './plot_table.js';
 import { ticks, tickText } from './timeline.js';
 
 const HEIGHT = 248, LEFT = 76, RIGHT = 10, TOP = 20, BOTTOM = 24;
 
+// What held it back on purpose, in words; empty: nothing did.
+const pace = ([, , , , rows = null, times = null]) => (rows === 0 ? 'paused' : rows !== null ? `at most ${rateT(rows)}` : times !== null ? `at most ${times}× real time` : '');
+
 export class Slope {
   constructor(host) {
-    this.host = host; this.state = { points: [], eta: null }; own(host);
+    this.host = host; this.state = { points: [], eta: null }; this.table = null; own(host);
+    this.button = $(`[aria-controls=${host.id}]`);
+    this.button?.addEventListener('click', () => this.asTable(!this.table));
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
   }
-  // points: [wall ms, replay's event ms, live event ms, restarts, read limit]; eta: {low, high} in seconds, or null
-  set(state) { Object.assign(this.state, state); this.draw(); }
+  // points: [wall ms, replay's event ms, live event ms, restarts, rows a second at most, times real time at most];
+  // eta: {low, high} in seconds, or null
+  set(state) {
+    Object.assign(this.state, state);
+    // Nobody's row moves while it is read.
+    if (this.table) { if (!this.table.matches(':hover, :focus-within')) this.asTable(true); } else this.draw();
+  }
+  get points() { return this.state.points.filter(p => p[1] !== null && p[2] !== null); }
 
+  // The same points, the newest first: how far both were, and how far apart.
+  asTable(on) {
+    this.table = null; this.button.setAttribute('aria-pressed', on);
+    if (!on) return this.draw();
+    const points = this.points, columns = [points.map(p => p[0] / 1000), points.map(p => abs(p[1])), points.map(p => abs(p[2])), points.map(p => durT(Math.max(0, p[2] - p[1])))];
+    this.table = plotTable('Catching up to live', [{ name: this.host.dataset.name }, { name: 'Live' }, { name: 'Behind' }], columns, [-Infinity, Infinity], text => text);
+    this.host.replaceChildren(this.table);
+  }
   draw() {
-    const points = this.state.points.filter(p => p[1] !== null && p[2] !== null), w = this.host.clientWidth;
-    if (points.length < 2 || w < 120) return;
+    const points = this.points, w = this.host.clientWidth;
+    if (this.table || points.length < 2 || w < 120) return;
     const last = points.at(-1), eta = this.state.eta && this.state.eta.high !== null ? this.state.eta : null;
     const x0 = points[0][0], x1 = eta ? last[0] + Math.max(eta.high * 1000 * 1.15, (last[0] - x0) * 0.12) : last[0] + Math.max(1000, (last[0] - x0) * 0.06);
     const liveSlope = (last[2] - points[0][2]) / Math.max(1, last[0] - x0), live = t => last[2] + liveSlope * (t - last[0]);
@@ -44,11 +64,11 @@ export class Slope {
     for (const [i, p] of points.entries()) {
       const before = points[i - 1];
       if (before && (p[3] ?? 0) > (before[3] ?? 0)) s.push(`<g data-restart><title>${esc(`restarted by ${abs(p[0])}; ${p[3]} in all`)}</title><circle cx="${X(p[0])}" cy="${Y(p[1])}" r="4.5" fill="var(--panel)" stroke="var(--crit-f)" stroke-width="2"/><text x="${X(p[0])}" y="${Y(p[1]) + 17}" text-anchor="middle" class="lb">restarted</text></g>`);
-      if (before && (before[4] ?? null) === (p[4] ?? null)) stretches.at(-1).push(p); else stretches.push([p]);
+      if (before && pace(before) === pace(p)) stretches.at(-1).push(p); else stretches.push([p]);
     }
-    for (const part of stretches.filter(part => part[0][4] != null && part.length > 1).slice(-4)) {
+    for (const part of stretches.filter(part => pace(part[0]) && part.length > 1).slice(-4)) {
       const first = part[0], end = part.at(-1), middle = part[part.length >> 1];
-      s.push(`<text x="${Math.min(Math.max(X(middle[0]), LEFT + 80), w - RIGHT - 80)}" y="${Math.min(Y(middle[1]) + 18, HEIGHT - BOTTOM - 4)}" text-anchor="middle">${esc(first[4] ? `at most ${rateT(first[4])}` : 'paused')}, ${hm(first[0])} to ${hm(end[0])}</text>`);
+      s.push(`<text x="${Math.min(Math.max(X(middle[0]), LEFT + 80), w - RIGHT - 80)}" y="${Math.min(Y(middle[1]) + 18, HEIGHT - BOTTOM - 4)}" text-anchor="middle">${esc(pace(first))}, ${hm(first[0])} to ${hm(end[0])}</text>`);
     }
     return s.join('');
   }
