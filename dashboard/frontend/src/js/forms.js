@@ -41,6 +41,7 @@ document.addEventListener('htmx:after:request', event => {
   if (!form || !response) return;
   if (response.headers.get('X-Refused')) return refuse(form, new DOMParser().parseFromString(text, 'text/html').body.textContent.trim());
   if (response.status >= 400) return refuse(form, `The server answered ${response.status}; nothing was changed. Reload the page and try again.`);
+  if (event.target !== form) return;   // something in it was asked for; the form itself was not sent
   const told = response.headers.get('HX-Trigger'), news = told?.startsWith('{') ? JSON.parse(told) : {};
   done(form);
   if (news.operation) { followOperation(news.operation.id, news.operation.title); document.dispatchEvent(new CustomEvent('hw:op-started')); }

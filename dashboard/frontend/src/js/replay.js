@@ -5,13 +5,16 @@ import { subscribe } from './live.js';
 import { showOutput } from './output.js';
 import { Slope } from './slope.js';
 
+// What came after its chart was left is not joined to it by a line.
+const UNBROKEN_MS = 5000;
 const MET = new Set(['caught_up', 'cutting_over', 'promoted', 'rolling_back', 'rolled_back']);
 const page = readJson('page', {}), chart = $('#slope');
 if (chart && page.replay) {
   const slope = new Slope(chart), points = readJson('points', []);
   slope.set({ points, eta: null });
   subscribe(`replay.${page.replay}`, r => {
-    if (r.event_ms != null && r.live_ms != null && now() - (points.at(-1)?.[0] ?? 0) > 900) points.push([now(), r.event_ms, r.live_ms, r.restarts ?? 0, r.limit ?? null, r.speed_limit ?? null]);
+    const age = now() - (points.at(-1)?.[0] ?? 0);
+    if (r.event_ms != null && r.live_ms != null && age > 900 && (r.status === 'replaying' || (r.status === 'caught_up' && age < UNBROKEN_MS))) points.push([now(), r.event_ms, r.live_ms, r.restarts ?? 0, r.limit ?? null, r.speed_limit ?? null]);
     if (points.length > 1200) points.splice(1, 2);
     slope.set({ points, eta: r.status === 'replaying' && r.eta_low_s != null ? { low: r.eta_low_s, high: r.eta_high_s ?? r.eta_low_s } : null });
     const eta = $('[data-eta]');
