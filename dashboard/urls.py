@@ -58,6 +58,7 @@ urlpatterns = [
     path("alerts/<int:alert_id>/mute/", alerts.mute, name="mute_alert"),
     path("jobs/", fleet.page, name="fleet"),
     path("jobs/deploy/", fleet.deploy, name="deploy"),
+    path("jobs/rates.json", fleet.rates, name="fleet_rates"),
     path("changes/", changes.page, name="changes"),
     path("changes/series.json", changes.series, name="changes_series"),
     re_path(r"^changes\.(?P<shape>csv|json)$", changes.export, name="changes_file"),

@@ -98,6 +98,7 @@ ROUTES: dict[str, Rule] = {
     # jobs
     "GET /jobs/": signed_in(),
     "POST /jobs/deploy/": operator(name="other", team="{team}", file="@other.py", parallelism="1"),
+    "GET /jobs/rates.json": signed_in(),
     "GET /changes/": signed_in(),
     "GET /changes/series.json": signed_in(),
     "GET /changes.<shape>": signed_in(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
@@ -13,7 +13,9 @@ from controlplane.jobs.actions import create_job
 from controlplane.jobs.actions import deploy as deploy_job
 from controlplane.jobs.fleet import fleet
 from controlplane.jobs.fleet_query import FleetQuery
+from controlplane.jobs.fleet_rates import rates_lately
 from controlplane.jobs.settings import split_arguments
+from controlplane.moments import now_ms
 from dashboard.answers import checked, started
 from dashboard.forms import DeployForm
 from dashboard.views.requests import UserRequest
@@ -51,6 +53,14 @@ def page(request: UserRequest) -> HttpResponse:
         "columns": [_column(found.query, *column) for column in COLUMNS],
     }
     return render(request, "jobs/list.html", context)
+
+
+@login_required
+@require_safe
+def rates(request: UserRequest) -> JsonResponse:
+    """What the small lines of these rows begin with: `?job=1&job=2`."""
+    asked = [int(one) for one in request.GET.getlist("job") if one.isdecimal() and len(one) < 19]
+    return JsonResponse(rates_lately(request.user, asked, now_ms()))
 
 
 @login_required

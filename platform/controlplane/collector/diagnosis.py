@@ -57,7 +57,7 @@ def sentence(seen: JobSighting, held_by: VertexSighting) -> str:
     """Who waits, and whether one subtask has too much to do; without figures that change."""
     vertices = {vertex.id: vertex for vertex in seen.vertices}
     waiting = _waiting(seen, held_by, vertices)
-    names = " and ".join(seen.name_of(one) for one in waiting[:NAMED]) or "what comes before"
+    names = " and ".join(seen.name_of(one) for one in waiting[:NAMED]) or "the step before it"
     verb = "wait" if len(waiting) > 1 else "waits"
     text = f"held back by {seen.name_of(held_by.id)}, for which {names} {verb}"
     if (held_by.skew or 0.0) >= SKEWED:

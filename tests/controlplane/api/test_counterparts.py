@@ -21,6 +21,7 @@ def calls(*names: str) -> tuple[str, ...]:
 COUNTERPARTS: Mapping[str, tuple[str, ...]] = {
     # jobs
     "fleet": calls("GET jobs"),
+    "fleet_rates": calls("GET jobs/{name}/history"),
     "deploy": calls("POST jobs", "POST jobs/{name}/start"),
     "changes": calls("GET changes"),
     "changes_series": calls("GET changes"),

@@ -84,6 +84,19 @@ function draw() {
   if (total && rates.has('sum')) total.innerHTML = spark(rates.get('sum').values, { w: 76, h: 24, colour: 'var(--c1)' });
 }
 draw();
+// The lines begin with the last minute; then they grow with the page.
+async function begin() {
+  const ids = $$('#jobs tbody[data-id]').map(row => `job=${row.dataset.id}`);
+  if (!ids.length) return;
+  const answer = await fetch(`${$('[data-rates]').dataset.rates}?${ids.join('&')}`).catch(() => null);
+  if (!answer?.ok) return;
+  for (const [id, values] of Object.entries(await answer.json())) {
+    if (!rates.has(id)) rates.set(id, new Recent());
+    rates.get(id).begin(values);
+  }
+  draw();
+}
+begin();
 subscribe('fleet', (table, change) => {
   for (const [id, row] of Object.entries(table)) {
     if (!rates.has(id)) rates.set(id, new Recent());

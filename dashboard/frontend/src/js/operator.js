@@ -1,6 +1,6 @@
 // An operator's page: how its subtasks differ, as bars and as a table that follows them.
 import { $, $$, query, readJson, setQuery, write } from './dom.js';
-import { bytes, dur, formats, percent, rate, whole, sentence } from './fmt.js';
+import { bytes, dur, formats, iso, percent, rate, whole, sentence } from './fmt.js';
 import { slices } from './frames.js';
 import { newestOf } from './lens.js';
 import { value } from './live.js';
@@ -32,6 +32,8 @@ if (host) {
     const wrong = $('#away'), columns = measured(answer, newest());
     wrong.hidden = !answer.away; wrong.textContent = sentence(answer.away);
     if (answer.away) return;
+    const asOf = $('#subtasks > header time');
+    if (asOf) asOf.dateTime = iso(answer.at_ms);
     spread.set({ columns }); heat.add(columns, answer.at_ms);
     const place = new Map(columns.index.map((index, i) => [String(index), i]));
     inSlices($$('#subtasks tr[data-i]').flatMap(row => {

@@ -16,6 +16,8 @@ export function spark(values, { w = 80, h = 22, colour = 'var(--c-mute)' } = {})
 // The newest values of a figure, kept while the page is open.
 export class Recent {
   constructor() { this.values = []; }
+  // What was measured before comes first; what has come meanwhile stays.
+  begin(values) { this.values = [...values.slice(this.values.length), ...this.values]; }
   push(v) { this.values.push(v ?? null); if (this.values.length > KEEP) this.values.shift(); return this.values; }
 }
 
