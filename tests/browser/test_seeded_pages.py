@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from axe import violations
 from seeded_jobs import ORDERS, START_MS
@@ -115,6 +115,20 @@ def test_the_palette_finds_an_operator_and_goes_there(page: Page):
     expect(page.locator("#spread svg")).to_be_visible()
 
 
+def test_enter_in_the_palette_waits_for_the_answer_to_what_was_typed(page: Page):
+    live(page, "/jobs/")
+    held: list[Route] = []
+    page.route("**/jump.json?q=enrich", lambda route: held.append(route))
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option").first).to_be_visible()
+    with page.expect_request("**/jump.json?q=enrich"):
+        page.keyboard.type("enrich")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    held[0].continue_()
+    page.wait_for_url(f"**/op/{JOIN.id}/")
+
+
 def test_g_and_a_letter_go_where_the_navigation_says_and_can_be_switched_off(page: Page):
     page.clock.set_fixed_time(START_MS / 1000)  # the second key comes in time on any machine
     live(page, "/jobs/orders/")
@@ -123,6 +137,7 @@ def test_g_and_a_letter_go_where_the_navigation_says_and_can_be_switched_off(pag
     expect(help_list).to_contain_text("Go to cluster")
     help_list.get_by_role("checkbox").uncheck()
     page.keyboard.press("Escape")
+    expect(help_list).to_have_count(0)
     page.keyboard.press("g")
     page.keyboard.press("j")
     assert page.url.endswith("/jobs/orders/") or "op=" in page.url
@@ -130,6 +145,7 @@ def test_g_and_a_letter_go_where_the_navigation_says_and_can_be_switched_off(pag
     page.get_by_role("option", name="Keyboard shortcuts").click()
     page.get_by_role("checkbox").check()
     page.keyboard.press("Escape")
+    expect(help_list).to_have_count(0)
     page.keyboard.press("g")
     page.keyboard.press("j")
     page.wait_for_url("**/jobs/")

@@ -20,16 +20,16 @@ const once = list => [...new Map(list.map(one => [`${one.name} ${one.note}`, one
 export function openPalette(dialog, own) {
   const box = dialog(`<div class="field">${icon('search')}<input role="combobox" aria-expanded="true" aria-controls="jl" aria-autocomplete="list" placeholder="Job, operator, savepoint, page or action" aria-label="Search" autofocus autocomplete="off" spellcheck="false"></div><div id="jl" role="listbox" aria-label="Results" tabindex="-1"></div>`, 'cmd', 'Search');
   const input = $('input', box), list = $('#jl', box), src = $('[data-cmd]').dataset.src, doing = once([...actions(), ...own]), going = pages();
-  let at = 0, shown = [], found = [], asked = '', timer = null, answered = false;
+  let at = 0, shown = [], found = [], asked = null, timer = null, answered = null, chosen = false;
+  const fits = one => `${one.name} ${one.note}`.toLowerCase().includes(input.value.trim().toLowerCase());
 
   function draw() {
-    const words = input.value.trim().toLowerCase(), fits = one => `${one.name} ${one.note}`.toLowerCase().includes(words);
     const groups = [['Go to', [...found, ...going.filter(fits)]], ['Actions', doing.filter(fits)]].filter(([, all]) => all.length);
     shown = groups.flatMap(([, all]) => all).slice(0, LONGEST);
     at = Math.max(0, Math.min(at, shown.length - 1));
     let i = 0;
     list.replaceChildren(...groups.map(([title, all]) => group(title, all.map(one => option(one, i++)))));
-    if (!shown.length && answered) { const none = el('<p class="empty"></p>'); none.textContent = `Nothing is called “${input.value}”.`; list.append(none); }
+    if (!shown.length && answered === input.value.trim()) { const none = el('<p class="empty"></p>'); none.textContent = `Nothing is called “${input.value}”.`; list.append(none); }
     mark();
   }
   function group(title, options) {
@@ -50,20 +50,24 @@ export function openPalette(dialog, own) {
   }
   async function ask() {
     const words = asked = input.value.trim();
+    let told = [];
     try {
       const answer = await fetch(`${src}?q=${encodeURIComponent(words)}`, { headers: { Accept: 'application/json' } });
-      if (!answer.ok || words !== asked) return;
-      found = (await answer.json()).found.map(one => ({ ...one, go: () => { location.href = one.url; } }));
-    } catch { found = []; }
-    answered = true; draw();
+      if (answer.ok) told = (await answer.json()).found;
+    } catch { /* what this page offers is still there */ }
+    if (words !== asked) return;
+    found = told.map(one => ({ ...one, go: () => { location.href = one.url; } }));
+    answered = words; draw();
+    if (chosen) choose(shown[at]);
   }
-  const choose = one => { if (one) { box.close(); one.go(); } };
+  const choose = one => { if (one && box.open) { box.close(); one.go(); } };
 
-  input.oninput = () => { at = 0; draw(); clearTimeout(timer); timer = setTimeout(ask, PAUSE); };
+  // Enter means what was typed, not what an earlier answer has left in the list: it waits for the answer.
+  input.oninput = () => { at = 0; chosen = false; found = found.filter(fits); draw(); clearTimeout(timer); timer = setTimeout(ask, PAUSE); };
   input.onkeydown = event => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && shown.length) { event.preventDefault(); at = (at + step + shown.length) % shown.length; mark(); }
-    if (event.key === 'Enter') { event.preventDefault(); choose(shown[at]); }
+    if (event.key === 'Enter') { event.preventDefault(); if (answered === input.value.trim() || at) choose(shown[at]); else chosen = true; }
   };
   list.onclick = event => choose(shown[event.target.closest('[data-i]')?.dataset.i]);
   draw(); ask();

@@ -4,7 +4,7 @@
 import { abs, day, esc, hm, hms, now } from './fmt.js';
 import { brush } from './brush.js';
 import { own } from './dom.js';
-import { hideTip, showTip } from './tips.js';
+import { hideTip, showTip, tell } from './tips.js';
 
 const MINUTE = 60e3, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 const STEPS = [MINUTE / 12, MINUTE / 6, MINUTE / 2, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 365 * DAY];
@@ -124,8 +124,8 @@ export class Timeline {
       event.preventDefault(); event.stopPropagation();
       if (i >= 0) all[i].tabIndex = -1;
       next.tabIndex = 0; next.focus();
-      const box = next.getBoundingClientRect(), e = this.shown.find(s => String(s.id) === next.dataset.id);
-      if (e) showTip(lines(e), box.left + box.width / 2, box.top, box);
+      const e = this.shown.find(s => String(s.id) === next.dataset.id);
+      if (e) tell(next, lines(e));
     });
   }
 }
