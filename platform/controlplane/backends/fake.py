@@ -13,48 +13,35 @@ Order    nothing happens by itself: a job comes up and a savepoint completes aft
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from controlplane.backends.contract import (
     SETTING_NAME,
     SETTING_UNTIL,
     EngineJob,
-    Preflight,
-    RestoreRow,
     SavepointSummary,
-    SourceInput,
     Start,
     TriggerStatus,
 )
-from controlplane.backends.errors import (
-    EngineAway,
-    EngineError,
-    EngineRefused,
-    UnknownJob,
-    UnknownTrigger,
-    Unsupported,
-)
+from controlplane.backends.errors import EngineRefused, UnknownJob, UnknownTrigger, Unsupported
 from controlplane.backends.fake_parts import SPLITS, FakeJob, FakeRescale, FakeTrigger, plan_at
-from controlplane.backends.fake_snapshots import CONTENTS, FakeSnapshots
+from controlplane.backends.fake_programs import FakePrograms
+from controlplane.backends.fake_snapshots import CONTENTS
 
 PLAN = plan_at(1)
 """Of every job at parallelism 1."""
 
 
 @dataclass
-class FakeEngine(FakeSnapshots):
+class FakeEngine(FakePrograms):
     """One engine in memory; see the module for its faults."""
 
     jobs: dict[str, FakeJob] = field(default_factory=dict)
-    artifacts: dict[str, Path] = field(default_factory=dict)
     event_time: datetime = datetime(2013, 3, 1, tzinfo=UTC)
     """Event-time position that its next savepoint gets."""
     looks_until_up: int = 1
@@ -63,39 +50,16 @@ class FakeEngine(FakeSnapshots):
     splits: Mapping[str, Any] = field(default_factory=lambda: deepcopy(SPLITS))
     """Positions that its next savepoint gets."""
     slots: int = 8
-    away: bool = False
-    refuses_restore: str = ""
-    """When set, no job starts from a savepoint, for this reason."""
-    drops: Mapping[str, int] = field(default_factory=dict)
-    """Operators (uid to rows) of its savepoints that no job has."""
-    gaps: Mapping[str, str] = field(default_factory=dict)
-    """What sources (by uid) have no more of the input that a restore needs."""
-    unsure: Sequence[str] = ()
-    """Sources that do not know what input they have."""
-    refuses_artifact: tuple[str, str] = ("", "")
-    """Part of a name and a reason: no artifact whose id has that part is started."""
     rescales: bool = True
     """Whether it can rescale a running job."""
-    compares: bool = True
-    """Whether it can compare a snapshot with a graph."""
     operators: Mapping[str, Any] = field(default_factory=dict)
     """The plan that it gives for every job."""
     limits: dict[str, float | None] = field(default_factory=dict)
     speeds: dict[str, float | None] = field(default_factory=dict)
     _triggers: dict[str, FakeTrigger] = field(default_factory=dict)
     _rescales: dict[str, FakeRescale] = field(default_factory=dict)
-    _faults: dict[str, deque[EngineError]] = field(default_factory=lambda: defaultdict(deque))
-    _lost_answers: set[str] = field(default_factory=set)
 
     # Faults.
-
-    def fail(self, call: str, error: EngineError) -> None:
-        """Let the next call of that name fail before it does anything."""
-        self._faults[call].append(error)
-
-    def drop_answer(self, call: str) -> None:
-        """Let the next call of that name work, and its answer get lost."""
-        self._lost_answers.add(call)
 
     def crash_job(self, engine_job_id: str, sentence: str) -> None:
         """Let a job fail."""
@@ -132,20 +96,6 @@ class FakeEngine(FakeSnapshots):
         return self.checkpoints[engine_job_id]
 
     # The contract.
-
-    def upload(self, filename: str, content: Path) -> str:
-        """Keep the path."""
-        self._enter("upload")
-        artifact_id = f"{content.name[:12]}_{filename}"
-        self.artifacts[artifact_id] = content
-        self._leave("upload")
-        return artifact_id
-
-    def check(self, artifact_id: str, arguments: Sequence[str], parallelism: int) -> None:
-        """Refuse a file that does not parse."""
-        self._enter("check")
-        self._parse(artifact_id)
-        self._leave("check")
 
     def start(self, request: Start) -> None:
         """Start a job unless its id is taken."""
@@ -269,79 +219,13 @@ class FakeEngine(FakeSnapshots):
         self.jobs[engine_job_id].resize(rescale.parallelism)
         return TriggerStatus(done=True)
 
-    def preflight(self, request: Start) -> Preflight:
-        """One operator that restores, or the reason why not; and what is dropped."""
-        self._enter("preflight")
-        if not self.compares:
-            msg = "the engine cannot compare a snapshot with a job"
-            raise Unsupported(msg)
-        self._parse(request.artifact_id)
-        self._stored(request.savepoint_path)
-        refusals = [self.refuses_restore] if self.refuses_restore else []
-        outcome = "incompatible" if refusals else "restored"
-        row = RestoreRow(
-            uid="daily",
-            name="daily",
-            state="panes",
-            outcome=outcome,
-            sentence=self.refuses_restore or "panes restores 12 rows",
-            rows=12,
-            allowed=not refusals,
-        )
-        lost = [self._dropped(uid, allowed=uid in request.allow_non_restored) for uid in self.drops]
-        lost += [self._gone(uid, uid in request.accept_missing_input) for uid in self.gaps]
-        refusals += [one.sentence for one in lost if not one.allowed]
-        gone = [SourceInput(uid, [text], 0) for uid, text in self.gaps.items()]
-        inputs = [*gone, *(SourceInput(uid, [], 1) for uid in self.unsure)]
-        return Preflight(not refusals, [row, *lost], refusals, inputs)
-
-    def _gone(self, uid: str, allowed: bool) -> RestoreRow:
-        sentence = f"operator {uid}: input is not there any more: {self.gaps[uid]}; accept that"
-        return RestoreRow(uid, uid, None, "missing_input", sentence, 0, allowed)
-
-    def _dropped(self, uid: str, *, allowed: bool) -> RestoreRow:
-        rows = self.drops[uid]
-        sentence = f"operator {uid}: {rows} rows would be lost; allow it"
-        return RestoreRow(uid, uid, None, "dropped", sentence, rows, allowed)
-
     # What the calls share.
-
-    def _enter(self, call: str) -> None:
-        self.calls.append(call)
-        if self.away:
-            msg = "the engine does not answer"
-            raise EngineAway(msg)
-        if self._faults[call]:
-            raise self._faults[call].popleft()
-
-    def _leave(self, call: str) -> None:
-        if call in self._lost_answers:
-            self._lost_answers.discard(call)
-            msg = "the connection broke before the answer came"
-            raise EngineAway(msg)
 
     def _known(self, engine_job_id: str) -> FakeJob:
         if engine_job_id not in self.jobs:
             msg = f"job {engine_job_id} not found"
             raise UnknownJob(msg)
         return self.jobs[engine_job_id]
-
-    def _parse(self, artifact_id: str) -> None:
-        if artifact_id not in self.artifacts:
-            msg = f"artifact {artifact_id} does not exist; upload it again"
-            raise EngineRefused(msg)
-        if not artifact_id.endswith(".py"):
-            return
-        try:
-            ast.parse(self.artifacts[artifact_id].read_text())
-        except SyntaxError as error:
-            msg = f"{artifact_id} cannot be read: {error.msg} in line {error.lineno}; correct it"
-            raise EngineRefused(msg) from None
-
-    def _check_restore(self, path: str) -> None:
-        self._stored(path)
-        if self.refuses_restore:
-            raise EngineRefused(self.refuses_restore)
 
     def _come_up(self, job: FakeJob) -> None:
         others = sum(

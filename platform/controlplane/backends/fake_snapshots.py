@@ -16,6 +16,7 @@ from pathlib import Path
 
 from controlplane.backends.contract import SavepointSummary
 from controlplane.backends.errors import EngineRefused, NoSnapshot, UnknownTrigger
+from controlplane.backends.fake_calls import FakeCalls
 from controlplane.backends.snapshot_contract import (
     Comparison,
     StateDelta,
@@ -67,7 +68,7 @@ class FakeLook:
 
 
 @dataclass
-class FakeSnapshots:
+class FakeSnapshots(FakeCalls):
     """The part of a `FakeEngine` that looks after savepoints."""
 
     savepoints: dict[str, SavepointSummary] = field(default_factory=dict)
@@ -80,7 +81,6 @@ class FakeSnapshots:
     """Locations that jobs of the engine would restart from, and its reason not to delete them."""
     storage: Callable[[], str] = healthy
     looks_until_done: int = 1
-    calls: list[str] = field(default_factory=list)
     looks: dict[str, FakeLook] = field(default_factory=dict)
 
     def lose(self, location: str) -> None:
@@ -213,9 +213,3 @@ class FakeSnapshots:
             msg = f"snapshot is not there: no folder {location}; check the path"
             raise NoSnapshot(msg)
         return self.savepoints[location]
-
-    def _enter(self, call: str) -> None:
-        raise NotImplementedError
-
-    def _leave(self, call: str) -> None:
-        raise NotImplementedError
