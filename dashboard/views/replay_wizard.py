@@ -33,6 +33,7 @@ from controlplane.access.models import Role
 from controlplane.jobs.models import Job, JobVersion
 from controlplane.jobs.output_page import sink_places
 from controlplane.jobs.queries import JobFrame, job_frame
+from controlplane.moments import moment
 from controlplane.replay import actions
 from controlplane.replay.limits import Limit
 from controlplane.replay.positions import EARLIEST, Positions, checked_positions
@@ -128,8 +129,8 @@ def _planned(request: UserRequest, job: Job, frame: JobFrame) -> dict[str, Any]:
         faults["until"] = refused.message
     step, restore = _step(asked.get("step") or "start", plan, faults)
     pairs = _pairs(job, plan, asked.get("clock") or "event")
-    shown = _shown(step, plan, choices, asked, Address(pairs))
     live_ms = frame.figures.get("event_ms")
+    shown = _shown(step, plan, choices, asked, Address(pairs), live_ms)
     return shown | {
         "choices": choices,
         "plan": plan,
@@ -237,7 +238,12 @@ def _pairs(job: Job, plan: Plan, clock: str) -> tuple[tuple[str, str], ...]:
 
 
 def _shown(
-    step: str, plan: Plan, choices: ReplayChoices, asked: dict[str, Any], address: Address
+    step: str,
+    plan: Plan,
+    choices: ReplayChoices,
+    asked: dict[str, Any],
+    address: Address,
+    live_ms: int | None,
 ) -> dict[str, Any]:
     """The way through the steps, and the axis of the first."""
     place = STEPS.index(step)
@@ -254,6 +260,8 @@ def _shown(
             timezone.now(),
             by_event_time=by_event,
             to=address.savepoint,
+            reach=None if live_ms is None else moment(live_ms),
+            chosen=plan.savepoint.pk,
         )
         shown["chosen"] = address.savepoint(plan.savepoint.pk)
     return shown

@@ -10,6 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 
 from controlplane.backends.contract import SavepointSummary
+from controlplane.live import topics
+from controlplane.live.publish import publish
 from controlplane.replay.actions import start_replay
 from controlplane.replay.limits import Limit
 from controlplane.replay.tuning import Tuning, tuning_of
@@ -54,6 +56,23 @@ def test_without_any_choice_it_is_the_newest_of_everything(step, savepoint):
         ("parallelism", "2"),
         ("sink", "shadow"),
     ]
+
+
+def test_the_axis_shades_what_is_read_again_and_up_to_where_input_is_gone(step, savepoint, run):
+    publish(topics.job(run.job_id), {"event_ms": 1363842420000})  # a week later
+    page = step()
+    assert '<rect class="band again" x="1.0%" width="98.0%"' in page
+    assert 'class="band gone"' not in page
+    gone = [{"uid": "flights", "gone": ["split a"], "unknown": 0}]
+    seen = {"at": "2026-12-01T00:00:00+00:00", "why_not": "", "sources": gone}
+    older = savepoint.event_time - timedelta(days=7)
+    Savepoint.objects.create(
+        job=savepoint.job, location="/tmp/sp-0", status="completed", event_time=older, inputs=seen
+    )
+    page = step(sp=savepoint.pk)
+    assert '<rect class="band gone" x="0.0%" width="1.0%"' in page
+    assert "up to 2013-03-07 05:07 UTC input was gone when somebody looked" in page
+    assert '<rect class="band again" x="50.0%" width="49.0%"' in page
 
 
 def test_every_choice_stays_in_the_address(step, known, engine):

@@ -2,12 +2,15 @@
 
 A mark has its place in percent of the axis, so that a page can draw it in any width. On event time
 only what knows its position is drawn: savepoints, and runs that started from one.
+
+A band is a stretch of it: up to where a look found that input is gone, and, when one savepoint is
+chosen, what is read again from there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from controlplane.jobs.models import Job, Run
@@ -35,6 +38,18 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """A stretch of the axis."""
+
+    place: float
+    width: float
+    """Both in percent of the axis."""
+    kind: str
+    """gone or again."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """Marks in lanes, and where the ticks are."""
 
@@ -43,6 +58,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...]
     unplaced: int
     """Savepoints that know no event time."""
+    bands: tuple[Band, ...] = ()
 
     def lane(self, name: str) -> list[Mark]:
         """The marks of one lane."""
@@ -62,25 +78,62 @@ def axis(
     *,
     by_event_time: bool,
     to: Callable[[int], str] = "#sp-{}".format,
+    reach: datetime | None = None,
+    chosen: int | None = None,
 ) -> Axis:
-    """The axis of one job; from the first mark to the last, or to now. A savepoint leads `to`."""
+    """The axis of one job; from the first mark to the last, or to now. A savepoint leads `to`.
+
+    `reach`: event time of the live job, up to which an axis of event time goes then; `chosen`:
+    the savepoint from which on input is read again.
+    """
     found = [*_savepoints(rows, by_event_time, to), *_deploys(job, by_event_time)]
     if not by_event_time:
         found += _checkpoints(job)
-    times = [at for at, _ in found] + ([] if by_event_time else [now])
-    if not times:
+    end = reach if by_event_time else now
+    times = [at for at, _ in found] + ([] if end is None else [end])
+    if not found:
         return Axis(by_event_time, (), (), len(rows))
     first, last = min(times), max(times)
     span = max(last - first, timedelta(seconds=1))
-    marks = tuple(_placed(mark, (at - first) / span) for at, mark in found)
+    marks = tuple(replace(mark, place=_share(at, first, span)) for at, mark in found)
     unplaced = sum(row.event_ms is None for row in rows) if by_event_time else 0
-    return Axis(by_event_time, marks, tuple(_ticks(first, span)), unplaced)
+    known = [(row, at) for row in rows if (at := _at(row, by_event_time)) is not None]
+    bands = tuple(_band(*one, first, span) for one in _stretches(known, chosen, end))
+    return Axis(by_event_time, marks, tuple(_ticks(first, span)), unplaced, bands)
 
 
-def _placed(mark: Mark, share: float) -> Mark:
+def _stretches(
+    known: Sequence[tuple[CatalogueRow, datetime]], chosen: int | None, end: datetime | None
+) -> Iterator[tuple[datetime | None, datetime, str, str]]:
+    """Each with its beginning (None: that of the axis) and its end."""
+    gone = [at for row, at in known if row.input.state == "gone"]
+    if gone:
+        words = f"up to {max(gone):%Y-%m-%d %H:%M} UTC input was gone when somebody looked"
+        yield None, max(gone), "gone", words
+    for row, at in known:
+        if row.number == chosen and end is not None and at < end:
+            yield at, end, "again", f"read again from savepoint {chosen} on"
+
+
+def _band(
+    since: datetime | None,
+    until: datetime,
+    kind: str,
+    words: str,
+    first: datetime,
+    span: timedelta,
+) -> Band:
+    low = 0.0 if since is None else _share(since, first, span)
+    return Band(low, round(_share(until, first, span) - low, 2), kind, words)
+
+
+def _share(at: datetime, first: datetime, span: timedelta) -> float:
     # Marks at the very ends would be cut off.
-    place = round(1 + 98 * share, 2)
-    return Mark(place, mark.lane, mark.tone, mark.title, mark.href, mark.hollow)
+    return round(1 + 98 * ((at - first) / span), 2)
+
+
+def _at(row: CatalogueRow, by_event: bool) -> datetime | None:
+    return row.savepoint.event_time if by_event else row.taken_at
 
 
 def _savepoints(
@@ -88,8 +141,7 @@ def _savepoints(
 ) -> Iterator[tuple[datetime, Mark]]:
     for row in rows:
         one = row.savepoint
-        at = one.event_time if by_event else row.taken_at
-        if at is None:
+        if (at := _at(row, by_event)) is None:
             continue
         bad = one.status == "failed" or row.health in {"damaged", "missing"}
         tone = "crit" if bad else "idle" if row.marked else "save"
