@@ -235,6 +235,19 @@ def goal(value: float | None) -> str:
     return f"objective {fmt.text('dur', value)}" if value else "no objective"
 
 
+def took(checkpoint: Mapping[str, Any] | None) -> str:
+    """What the last checkpoint cost, in words."""
+    if not checkpoint:
+        return "none of this run yet"
+    duration, size = fmt.text("dur", checkpoint["dur_ms"]), fmt.text("bytes", checkpoint["bytes"])
+    return f"took {duration}, {size}"
+
+
+def up(value: float | None) -> str:
+    """For how long a job has run without a break, in words."""
+    return "does not run" if value is None else f"up {fmt.text('dur', value)}"
+
+
 def some(value: float | None) -> SafeString:
     """A count where none is nothing to see."""
     return escape(fmt.grouped(value)) if value else mark_safe("")
@@ -267,6 +280,8 @@ CELLS: dict[str, Callable[[Any], str]] = {
     "alarm": alarm,
     "delay": delay,
     "goal": goal,
+    "took": took,
+    "up": up,
     "text": text,
     "some": some,
 }

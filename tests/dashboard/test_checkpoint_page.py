@@ -116,3 +116,12 @@ def test_how_checkpoints_are_taken_is_what_the_engine_says(page, orders):
 def test_quantiles_are_of_completed_ones(page, checkpoints):
     Checkpoint.objects.filter(status="failed").update(duration_ms=600_000)
     assert "10m" not in page().split('id="last"')[0]
+
+
+def test_a_job_that_has_ended_still_shows_its_last_checkpoint(as_, alice, run, checkpoints):
+    newest = Checkpoint.objects.filter(run=run, status="completed").order_by("trigger_at").last()
+    Checkpoint.objects.filter(pk=newest.pk).update(duration_ms=1_234, size_bytes=2_048)
+    type(run).objects.update(state="FAILED", failure="disk is full")
+    shown = as_(alice).get("/jobs/flights/").content.decode()
+    assert "took 1.2 s, 2.00 KiB" in shown
+    assert "does not run" in shown

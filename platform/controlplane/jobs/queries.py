@@ -193,6 +193,15 @@ class JobOverview:
         return [(node, self.operators.get(node.id, {})) for node in self.plan.nodes]
 
     @property
+    def last_completed(self) -> dict[str, Any] | None:
+        """The last completed checkpoint of the run, as in the topic `job.<id>`."""
+        done = [line for line in self.checkpoints if line.status == "completed"]
+        if not done:
+            return None
+        last = max(done, key=lambda line: line.end_ms or 0)
+        return {"end_ms": last.end_ms, "dur_ms": last.dur_ms, "bytes": last.bytes}
+
+    @property
     def recent_events(self) -> list[dict[str, Any]]:
         """What happened, newest first; told twice it is shown once."""
         once = {event["id"]: event for event in self.events}

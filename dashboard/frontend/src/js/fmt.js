@@ -142,6 +142,8 @@ export function delay(row) {
   const tone = late > 3 * goal ? 'crit' : late > goal ? 'warn' : '';
   return `<span class="${tone && `t-${tone}`}">${dur(late)}</span><svg class="bul" aria-hidden="true"><rect class="${tone || 'ink'}" width="${share(50 * late / goal)}%" height="100%"/><line x1="50%" x2="50%" y1="0" y2="100%"/></svg>`;
 }
+export const took = checkpoint => (checkpoint ? `took ${durT(checkpoint.dur_ms)}, ${bytesT(checkpoint.bytes)}` : 'none of this run yet');
+export const up = v => (known(v) ? `up ${durT(v)}` : 'does not run');
 export const goal = v => (v ? `objective ${durT(v)}` : 'no objective');
 
 export function etaText(low, high) {
@@ -159,7 +161,7 @@ export function sentence(raw) {
 
 // The formats that a cell may name in data-b="topic path format".
 export const formats = {
-  rate, count, bytes, percent, times, dur, whole, ago, age, second, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, alarm, delay, goal, busyBar,
+  rate, count, bytes, percent, times, dur, whole, ago, age, second, time: timeTag, badge, pill, mark, word, busy, waiting, progress, tally, alarm, delay, goal, took, up, busyBar,
   text: v => (v === null || v === undefined || v === '' ? MISSING : esc(v)),
   busyBarOf: v => bar(v, 'busy'),
   some: v => (known(v) ? (v > 0 ? grouped(v) : '') : undefined),   // none is empty; what is not known leaves what is there
