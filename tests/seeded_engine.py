@@ -12,7 +12,7 @@ from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.compatibility import check_restore
 from engine.elements import AfterBarrier, Micros, SnapshotKind
 from engine.graph.plan import Plan
-from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus
+from engine.rest.model.jobs import FailureHistory, JobDetails, JobStatus, TaskStatus
 from engine.rest.model.operations import JobProgress, Preflight, SourceProgress, TriggerStatus
 from engine.rest.model.requests import PreflightRequest, Program, RunRequest, SavepointRequest
 from engine.testing import fake_values as values
@@ -136,6 +136,15 @@ class SeededEngine(FakeService):
         for days in seeded_replays.SAVEPOINTS:
             found = seeded_replays.manifest(days, stats)
             self.manifests[seeded_replays.place(days)] = found
+
+    def replan(self) -> None:
+        """Let the job that can be replayed run with one more sink."""
+        for job in list(self.known.values()):
+            if job.name == seeded_replays.NAME and not job.status.terminal:
+                plan = seeded_replays.with_one_more(job.plan)
+                added = values.vertex(plan.vertices[-1], TaskStatus.RUNNING, START_MS, -1)
+                vertices = (*job.vertices, added)
+                self.known[job.id] = replace(job, plan=plan, vertices=vertices)
 
     async def job(self, job_id: str) -> JobDetails:
         """One job, with how often it was started again."""

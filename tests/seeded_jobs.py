@@ -102,6 +102,11 @@ MANY_OPS = (
     Op("store", SINK, 4, 80e3, 0, 11, delay_ms=5e3),
 )
 MANY_EDGES = (("clicks", "per user", "hash"), ("per user", "store", "rebalance"))
+DOOMED_OPS = (
+    Op("returns", SOURCE, 2, 0, 1.4e3, 12),
+    Op("refunds", SINK, 2, 1.4e3, 0, 7),
+)
+DOOMED_EDGES = (("returns", "refunds", "hash"),)
 
 
 def plan(name: str, ops: tuple[Op, ...], edges: tuple[tuple[str, str, str], ...]) -> Plan:

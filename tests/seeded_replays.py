@@ -17,6 +17,7 @@ from engine.checkpoint.format.entries import OperatorEntry, StateEntry
 from engine.checkpoint.format.manifest import Manifest
 from engine.checkpoint.restoring.inputs import Gap, Inputs, SourceInput
 from engine.elements import Micros, SnapshotKind
+from engine.graph.plan import EdgePlan, OperatorKind, OperatorPlan, Plan, VertexPlan
 from engine.keygroups import DEFAULT_MAX_PARALLELISM
 from engine.state.contract import StateKind
 from engine.testing import fake_values as values
@@ -69,6 +70,15 @@ def inputs_of(snapshot: Manifest) -> Inputs:
         return {}
     gap = Gap("rows from 1,001 on: no file /data/orders/JFK.parquet", watermark)
     return {"flights": SourceInput({"JFK": gap})}
+
+
+def with_one_more(plan: Plan) -> Plan:
+    """The plan with another sink behind its last vertex."""
+    last = plan.vertices[-1]
+    sink = OperatorPlan("audit", "audit", OperatorKind.SINK, "sink")
+    added = VertexPlan("a" * 32, "audit", last.parallelism, (sink,))
+    edge = EdgePlan(last.id, added.id, "rebalance", operator=0)
+    return replace(plan, vertices=(*plan.vertices, added), edges=(*plan.edges, edge))
 
 
 class Replays:

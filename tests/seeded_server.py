@@ -7,7 +7,9 @@
     > finish          it brings every operation to its end
     > break, mend     savepoints fail from now on, or no more
     > hostile         one more job runs, and then fails, whose every text is markup
+    > doomed, doom    one more job runs, and then fails
     > revenue         one more job runs, which can be replayed (seeded_replays.py)
+    > replan          it runs with one more sink from now on
     > replay          its second version is replayed beside it, from the newest savepoint
     > pace 0.5        its replays come on by half a second at every tick
     > set back        each of them is started again, from a checkpoint
@@ -63,9 +65,10 @@ from controlplane.operations.models import UNFINISHED, Operation  # noqa: E402
 from engine.rest.app import create_app  # noqa: E402
 from hostile import MARKUP  # noqa: E402
 from seeded_engine import SeededEngine  # noqa: E402
-from seeded_jobs import START_MS  # noqa: E402
+from seeded_jobs import DOOMED_EDGES, DOOMED_OPS, START_MS  # noqa: E402
 
 MINUTE_MS = 60_000
+DOOMED_ID = "6" * 32
 HISTORY_MINUTES = 360
 MOST_TURNS = 100
 """Of a worker: more than any operation of these jobs takes."""
@@ -182,10 +185,17 @@ async def serve(port: int) -> None:
                 await watcher.look()
             case "hostile":
                 await _add_hostile(engine, watcher)
+            case "doomed":
+                await _add_doomed(engine, watcher)
+            case "doom":
+                engine.fail(DOOMED_ID, "row 17 has no price")
+                await watcher.look()
             case "revenue":
                 await _add_revenue(engine, watcher)
             case "set back":
                 engine.replays.set_back()
+            case "replan":
+                engine.replan()
             case "break" | "mend":
                 engine.is_broken = line == "break"
             case _ if line.startswith("pace "):
@@ -204,6 +214,12 @@ async def _add_hostile(engine: SeededEngine, watcher: Watcher) -> None:
     await sync_to_async(seeded_rows.add_hostile)()
     await watcher.look()
     engine.fail(seeded_hostile.ID, MARKUP)
+    await watcher.look()
+
+
+async def _add_doomed(engine: SeededEngine, watcher: Watcher) -> None:
+    engine.add(DOOMED_ID, "returns", DOOMED_OPS, DOOMED_EDGES)
+    await sync_to_async(seeded_rows.add_job)(DOOMED_ID, "returns", 2)
     await watcher.look()
 
 

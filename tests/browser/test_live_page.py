@@ -134,3 +134,34 @@ def test_a_role_that_is_taken_away_leaves_nothing_live_and_nothing_to_press(
         assert page.reload().status == 404
     finally:
         seeded.tell("join")
+
+
+def test_a_job_that_fails_is_said_once_and_moves_when_nobody_reads_the_list(
+    page: Page, seeded: SeededServer
+):
+    seeded.tell("doomed")
+    open_live(page, "/jobs/")
+    names, row = page.locator("#jobs a.name"), page.locator("tbody[data-name=returns]")
+    expect(row).to_have_attribute("data-state", "running")
+    page.evaluate(LISTEN_TO_WHAT_IS_SAID)
+    row.hover()
+    before, note = names.all_inner_texts(), page.locator(".order-held")
+    seeded.tell("doom")
+    expect(note).to_contain_text("Order held")
+    expect(row).to_have_attribute("data-state", "failed")
+    expect(row).to_contain_text("Row 17 has no price")
+    assert names.all_inner_texts() == before
+    page.mouse.move(0, 0)
+    expect(note).to_be_hidden()
+    attention = page.locator("tbody[data-head=attention] ~ tbody[data-id]")
+    expect(attention.filter(has_text="returns")).to_be_visible()
+    expect(page.locator("#jobs tbody[data-id]").filter(has_text="returns")).to_have_count(1)
+    expect(names).not_to_have_text(before)
+    assert page.evaluate("said") == ["returns: failed"]
+
+
+LISTEN_TO_WHAT_IS_SAID = """() => {
+    window.said = [];
+    const region = document.querySelector('#aloud[role=status]');
+    new MutationObserver(() => said.push(region.textContent)).observe(region, { childList: true });
+}"""

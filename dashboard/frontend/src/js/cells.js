@@ -68,10 +68,13 @@ export function refresh(key) {
     due.set(node.id, setTimeout(() => {
       due.delete(node.id);
       const now = document.getElementById(node.id);
-      if (now && !frozen() && !document.hidden && !isFilledIn(now)) { keepPlace(now); htmx.trigger(now, 'refresh'); }
+      if (now && !frozen() && !document.hidden && !isFilledIn(now) && isWanted(now)) { keepPlace(now); htmx.trigger(now, 'refresh'); }
     }, +node.dataset.every || EVERY));
   }
 }
+
+// Whoever would rather do it in another way prevents it.
+const isWanted = node => node.dispatchEvent(new CustomEvent('hw:refresh', { cancelable: true }));
 
 // Whether somebody writes or chooses something there; a button that was pressed is no reason to wait.
 const isFilledIn = node => node.contains(document.activeElement?.closest('form')) && document.activeElement.matches('input, select, textarea');

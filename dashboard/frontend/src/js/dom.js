@@ -30,7 +30,7 @@ export function colour(token) {
   return getComputedStyle(probe).color;
 }
 
-export function readJson(id, fallback) {
-  const node = document.getElementById(id);
+export function readJson(id, fallback, page = document) {
+  const node = page.getElementById(id);
   return node ? JSON.parse(node.textContent) : fallback;
 }

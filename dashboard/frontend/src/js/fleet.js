@@ -1,8 +1,10 @@
 // The list of jobs: filter, rows by keyboard, sparklines and checkpoint strips that grow.
 import htmx from 'htmx.org';
+import { sayStates } from './aloud.js';
 import { showChanges } from './changes.js';
 import { $, $$, query, readJson, setQuery } from './dom.js';
 import { subscribe } from './live.js';
+import { holdOrder } from './order.js';
 import { key } from './shell.js';
 import { checkpointStrip, Recent, spark } from './spark.js';
 
@@ -71,6 +73,9 @@ $('#jobs')?.addEventListener('click', event => {
   const row = event.target.closest('tbody[data-name]');
   if (row && !getSelection().toString()) location.href = $('a.name', row).href;
 });
+
+if ($('#jobs')) holdOrder($('#jobs'));
+sayStates('fleet', table => $$('#jobs tbody[data-id]').filter(row => table[row.dataset.id]?.state).map(row => [row.dataset.name, table[row.dataset.id].state]));
 
 // ---- small pictures
 const rates = new Map(), strips = new Map(Object.entries(readJson('strips', {})));

@@ -15,7 +15,7 @@ export class Inspector {
     this.again = poll(() => this.node && `${src}${this.node.id}/subtasks.json`, () => (this.node?.par > LARGE ? 2.5 * EVERY_MS : EVERY_MS), answer => this.take(answer));
   }
   show(node, figures) {
-    if (this.node?.id === node.id) return this.figures(figures);
+    if (this.node === node) return this.figures(figures);
     this.node = node;
     this.host.innerHTML = `<header><h2 class="tr"></h2><span class="mut tr"></span><div class="end"><a class="btn q sm">Open${icon('arrow', 's')}</a></div></header><div class="body"><p class="mut tr" data-chain></p><dl class="kv">${FIGURES.map(([name]) => `<dt>${name}</dt><dd></dd>`).join('')}</dl><div data-seg></div><div data-spread></div><p class="error" hidden></p></div><table class="tbl flat small"><thead><tr><th scope="col">Subtask</th><th scope="col">On</th><th class="num" scope="col">Records/s</th><th class="num" scope="col">Busy</th><th class="num" scope="col">Delay</th><th class="num" scope="col">State</th></tr></thead><tbody></tbody></table>`;
     $('h2', this.host).textContent = node.chain[0];

@@ -1,13 +1,11 @@
-// A job's page: graph, operators and inspector share a selection; history and plots follow the job.
-import { $, $$, query, readJson, setQuery } from './dom.js';
+// A job's page: its plan, and history and plots that follow the job.
+import { $, $$, readJson } from './dom.js';
+import { sayStates } from './aloud.js';
 import { durT, rateT } from './fmt.js';
 import { charts } from './charts.js';
-import { JobGraph } from './graph.js';
-import { Inspector } from './inspector.js';
-import { newestOf } from './lens.js';
 import { connection, subscribe, value } from './live.js';
 import { showOutput } from './output.js';
-import { key } from './shell.js';
+import { showPlan } from './plan.js';
 import { Span } from './span.js';
 import { checkpointsOf, checkpointStrip } from './spark.js';
 import { Timeline } from './timeline.js';
@@ -15,62 +13,9 @@ import { poll } from './poll.js';
 
 const page = readJson('page', {}), topic = `job.${page.job}`;
 
-// ---- graph and table
-const host = $('#graph'), plan = readJson('plan', null);
-if (host && plan?.nodes.length) {
-  const operators = {}, byId = new Map(plan.nodes.map(n => [n.id, n])), rows = new Map($$('#ops tr[data-id]').map(row => [row.dataset.id, row]));
-  const newest = () => newestOf(value(topic) ?? {});
-  const inspector = new Inspector($('#insp'), $('#insp').dataset.src, newest);
-  let chosen = null;
-  const graph = new JobGraph(host, plan, id => {
-    rows.get(chosen)?.setAttribute('aria-selected', 'false'); rows.get(id)?.setAttribute('aria-selected', 'true');
-    chosen = id; inspector.show(byId.get(id), operators[id]);
-    if (!settling) setQuery('op', id);
-  });
-  let settling = true;
-  const show = table => {
-    Object.assign(operators, table); graph.update(table, newest());
-    if (chosen) inspector.figures(operators[chosen]);
-  };
-  show(readJson('figures', {}));
-  subscribe(`${topic}.ops`, (table, change) => show(change === table ? table : Object.fromEntries(Object.keys(change).map(id => [id, table[id]]))));
-  // Without a choice in the address, the one that has most to do is shown.
-  const busiest = plan.nodes.reduce((a, b) => ((operators[b.id]?.busy ?? -1) > (operators[a.id]?.busy ?? -1) ? b : a));
-  graph.select(byId.has(query.get('op')) ? query.get('op') : busiest.id);
-  settling = false;
-  searchOf(graph, rows);
-  key('f', () => graph.fit());
-  $('#lens')?.addEventListener('click', event => {
-    const b = event.target.closest('[data-l]');
-    if (!b) return;
-    for (const other of $$('#lens button')) other.setAttribute('aria-pressed', other === b);
-    graph.setLens(b.dataset.l);
-  });
-  $('#ops')?.addEventListener('click', event => { const row = event.target.closest('tr[data-id]'); if (row) graph.select(row.dataset.id); });
-}
-// Finds operators by a part of a name: dims the others in the graph, hides them in the table. Of many
-// operators the table shows the first ones until it is asked for all.
-function searchOf(graph, rows) {
-  const field = $('#find-op');
-  let found = [], at = 0, all = false;
-  field?.addEventListener('input', () => {
-    const words = field.value.trim().toLowerCase();
-    found = graph.search(words); at = 0;
-    for (const [id, row] of rows) row.hidden = words ? !found.includes(id) : 'more' in row.dataset && !all;
-    document.dispatchEvent(new Event('hw:shown'));
-  });
-  $('#all-ops')?.addEventListener('click', event => {
-    all = true; event.target.closest('tfoot').remove();
-    for (const row of rows.values()) row.hidden = false;
-    document.dispatchEvent(new Event('hw:shown'));
-  });
-  field?.addEventListener('keydown', event => {
-    if (event.key === 'Escape') { field.value = ''; field.dispatchEvent(new Event('input')); }
-    if (event.key !== 'Enter' || !found.length) return;
-    event.preventDefault();
-    graph.select(found[at % found.length]); graph.reveal(found[at++ % found.length]);
-  });
-}
+if ($('#graph')) showPlan(topic, readJson('plan', null));
+
+sayStates(topic, job => (job.state ? [['The job', job.state]] : []));
 
 // ---- checkpoints
 const log = readJson('checkpoints', []);
