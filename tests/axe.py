@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,21 +10,26 @@ from playwright.sync_api import Page
 
 SCRIPT = Path(__file__).parents[1] / "dashboard/frontend/node_modules/axe-core/axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-LOOKS = [(theme, width) for width in (1440, 400) for theme in ("light", "dark")]
-EACH_ONCE = [LOOKS[0], LOOKS[3]]
-"""Each theme and each width: for pages whose parts the seeded ones have in every look."""
+OF_COLOUR = ["color-contrast", "link-in-text-block"]
+LOOKS = [
+    ("light", 1440, {"type": "tag", "values": RULES}),
+    ("dark", 1440, {"type": "rule", "values": OF_COLOUR}),
+    ("dark", 400, {"type": "rule", "values": OF_COLOUR}),
+    ("light", 400, {"type": "tag", "values": RULES}),
+]
+"""Both themes, wide and narrow; a theme changes colours and nothing else."""
 
 
-def violations(page: Page, looks: Sequence[tuple[str, int]] = LOOKS) -> list[str]:
+def violations(page: Page) -> list[str]:
     """What axe says of the page as it stands, in each look."""
     page.emulate_media(reduced_motion="reduce")  # a colour on its way to another is neither
     if not page.evaluate("'axe' in window"):
         page.evaluate(_script())
     found: list[str] = []
-    for theme, width in looks:
+    for theme, width, rules in LOOKS:
         page.set_viewport_size({"width": width, "height": 900})
         page.evaluate(SETTLE, theme)
-        found += [f"{theme} {width}: {one}" for one in page.evaluate(RUN, RULES)]
+        found += [f"{theme} {width}: {one}" for one in page.evaluate(RUN, rules)]
     return found
 
 

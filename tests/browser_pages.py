@@ -5,6 +5,7 @@ from __future__ import annotations
 PAGES = (
     "/jobs/",
     "/changes/",
+    "/alerts/",
     "/jobs/flights/",
     "/jobs/sensors/",
     "/jobs/flights/checkpoints/",

@@ -226,6 +226,13 @@ def member_page(seeded: SeededServer, chromium: Browser):
         yield page
 
 
+@pytest.fixture
+def stranger_page(seeded: SeededServer, chromium: Browser):
+    """A tab of somebody who has not signed in."""
+    with tab(seeded.window(chromium, session="none")) as page:
+        yield page
+
+
 @contextmanager
 def tab(context: BrowserContext):
     """A tab in a window of its own, which complains of nothing."""

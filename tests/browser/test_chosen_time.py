@@ -8,14 +8,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from axe import violations
+from seeded_jobs import START_MS
 
 pytestmark = pytest.mark.browser
 
 CHOSEN = re.compile(r"[?&]from=\d+&to=\d+")
 
 
-def open_job(page: Page) -> None:
-    page.goto("/jobs/orders/")
+def open_job(page: Page, chosen: str = "") -> None:
+    page.goto(f"/jobs/orders/{chosen}")
     expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live")
     expect(page.locator("#charts canvas")).to_have_count(4)
     expect(page.locator("#history path")).not_to_have_count(0)
@@ -73,3 +74,42 @@ def test_a_plot_is_a_table_of_the_same_numbers(seeded_page: Page):
     assert violations(page) == []
     button.click()
     expect(table).to_have_count(0)
+
+
+def test_a_pointer_shows_one_instant_in_every_line(seeded_page: Page):
+    page, start, end = seeded_page, START_MS - 1_800_000, START_MS - 60_000
+    open_job(page, f"?from={start}&to={end}")
+    history = page.locator("#history")
+    box = history.bounding_box()
+    assert box is not None
+    x = round(box["width"] * 0.6)
+    page.mouse.move(box["x"] + x, box["y"] + 30)
+    told = page.get_by_role("tooltip").locator("> div > span:last-child")
+    expect(told).to_have_count(3)
+    at = start + (x - GUTTER) / (box["width"] - GUTTER - RIGHT) * (end - start)
+    assert told.all_inner_texts() == page.evaluate(AT_THAT_TIME, [at, start, end])
+    hair = history.locator(".hair").bounding_box()
+    lanes = history.locator(".lane").last.bounding_box()
+    assert hair is not None
+    assert lanes is not None
+    assert abs(hair["x"] - box["x"] - x) <= 1
+    assert hair["y"] + hair["height"] >= lanes["y"]
+
+    plot = page.locator("#charts .plot-c").nth(1)
+    plot.scroll_into_view_if_needed()
+    plot.hover()
+    moments = page.locator("#charts .when")
+    expect(moments.first).not_to_have_text("")
+    first, *others = moments.all_inner_texts()
+    assert others[:2] == [first] * 2  # checkpoints, the last plot, are at times of their own
+
+
+GUTTER, RIGHT = 104, 14
+"""Of a timeline, in pixels."""
+AT_THAT_TIME = """async ([at, from, to]) => {
+    const address = `${document.querySelector('#history').dataset.src}?from=${from}&to=${to}`;
+    const { rate, delay } = await (await fetch(address)).json(), { fmt } = headwater;
+    const nearest = points => points.filter(([t]) => t >= from && t <= to)
+        .reduce((a, b) => (Math.abs(b[0] - at) < Math.abs(a[0] - at) ? b : a))[1];
+    return [fmt.hms(at), fmt.rateT(nearest(rate)), fmt.durT(nearest(delay))];
+}"""

@@ -27,8 +27,15 @@ PAGES = {
     "checkpoints": "/jobs/orders/checkpoints/?id=1-18348",
     "savepoints": "/jobs/orders/savepoints/",
 }
+OF_A_REPLAY = {
+    "replay": "/replays/1/",
+    "wizard-start": "/replays/new/?job=revenue",
+    "wizard-restore": "/replays/new/?job=revenue&step=restore&sp={oldest}",
+}
+WIDTHS = {1440: "", 1024: "-1024"}
 MOST_THAT_DIFFERS = 0.02
 """Of the small picture; another version of the browser moves a few lines by a pixel."""
+TICKS = 3
 
 
 @pytest.fixture(scope="module")
@@ -39,23 +46,55 @@ def still(tmp_path_factory):
     server.stop()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.fixture(scope="module")
+def replaying(still: SeededServer):
+    """The same a few seconds later, with a replay that has begun: for the tests at the end."""
+    for told in ("revenue", "pace 1000", "replay", *["tick"] * TICKS, "differ"):
+        still.tell(told)
+    return still
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_looks_as_it_did(name: str, theme: str, still: SeededServer, chromium: Browser):
-    context = still.window(chromium)
-    page = context.new_page()
-    page.clock.set_fixed_time(START_MS / 1000)
-    page.goto(f"{PAGES[name]}{'&' if '?' in PAGES[name] else '?'}theme={theme}")
+def test_a_page_looks_as_it_did(name: str, still: SeededServer, chromium: Browser):
+    page = still.window(chromium).new_page()
+    assert differing(page, name, PAGES[name], START_MS) == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", OF_A_REPLAY)
+def test_a_replays_page_looks_as_it_did(name: str, replaying: SeededServer, chromium: Browser):
+    page = replaying.window(chromium).new_page()
+    page.goto("/replays/new/?job=revenue")
+    oldest = page.locator("input[name=sp]").last.input_value()
+    address = OF_A_REPLAY[name].format(oldest=oldest)
+    assert differing(page, name, address, START_MS + 1_000 * TICKS) == []
+    page.context.close()
+
+
+def differing(page: Page, name: str, address: str, at_ms: int) -> list[str]:
+    """In which looks it is not as it was."""
+    page.clock.set_fixed_time(at_ms / 1000)
+    page.goto(address)
     settle(page)
-    picture = page.screenshot()
+    pictures = {}
+    for theme in ("light", "dark"):
+        page.evaluate(WEAR, theme)
+        for width, suffix in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate(A_FEW_FRAMES)
+            pictures[f"{name}{suffix}-{theme}"] = page.screenshot()
     page.goto("about:blank")  # where no policy keeps pictures out
-    small, kept = shrink(page, picture), LOOKS / f"{name}-{theme}.png"
+    return [look for look, picture in pictures.items() if not as_it_was(page, look, picture)]
+
+
+def as_it_was(page: Page, look: str, picture: bytes) -> bool:
+    """Whether a picture is as the one that is kept."""
+    small, kept = shrink(page, picture), LOOKS / f"{look}.png"
     if WRITE:
         LOOKS.mkdir(exist_ok=True)
         kept.write_bytes(small)
-    differing = page.evaluate(COMPARE, [encoded(small), encoded(kept.read_bytes())])
-    context.close()
-    assert differing < MOST_THAT_DIFFERS
+    pair = [encoded(small), encoded(kept.read_bytes())]
+    return bool(page.evaluate(COMPARE, pair) < MOST_THAT_DIFFERS)
 
 
 def settle(page: Page) -> None:
@@ -68,6 +107,8 @@ def settle(page: Page) -> None:
         expect(page.locator("#history path")).not_to_have_count(0)
     if page.locator("[data-changes]").count():
         expect(page.locator("[data-changes] .ev").first).to_be_visible()
+    if page.locator("#slope").count():
+        expect(page.locator("#slope svg")).to_be_visible()
     page.evaluate("document.fonts.ready")
 
 
@@ -80,6 +121,13 @@ def encoded(picture: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(picture).decode()
 
 
+WEAR = """theme => {
+    document.documentElement.dataset.theme = theme;
+    document.dispatchEvent(new Event('hw:theme'));
+}"""
+A_FEW_FRAMES = """async () => {
+    for (let frame = 0; frame < 5; frame++) await new Promise(requestAnimationFrame);
+}"""
 SHRINK = """async source => {
     const image = await createImageBitmap(await (await fetch(source)).blob());
     let { width, height } = image, from = image;

@@ -7,8 +7,10 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from axe import violations
 from browser_keys import press
 from browser_socket import open_live, say
+from browser_widths import too_wide
 from seeded_process import SeededServer
 
 pytestmark = pytest.mark.browser
@@ -116,9 +118,19 @@ def test_without_a_mouse_a_replay_is_cut_over_when_nothing_is_open_and_rolled_ba
     revenue.tell("differ")
     revenue.tick(TO_CATCH_UP)
     open_live(page, replay)
+    nothing_is_wider_than_its_place_and_axe_finds_nothing(page)
     what_is_open_is_said_until_it_is_accepted(page)
     a_change_meanwhile_blocks_the_cut_over(page, replay)
     it_is_cut_over_and_rolled_back(page, replay, revenue)
+
+
+def nothing_is_wider_than_its_place_and_axe_finds_nothing(page: Page) -> None:
+    expect(page.locator(".causes tbody tr")).to_have_count(2)
+    assert too_wide(page) + violations(page) == []
+    page.get_by_role("button", name="Abandon", exact=True).click()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    page.set_viewport_size({"width": 1440, "height": 900})
 
 
 def what_is_open_is_said_until_it_is_accepted(page: Page) -> None:

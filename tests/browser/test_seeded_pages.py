@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
 from axe import violations
+from browser_widths import too_wide
 from seeded_jobs import ORDERS, START_MS
 from seeded_process import SeededServer
 
@@ -13,6 +17,8 @@ pytestmark = pytest.mark.browser
 
 JOIN = ORDERS[2]
 STALE_AFTER_MS = 13_000
+STEPS = ("start", "code", "sinks", "restore", "review")
+CONSENTS = "&accept=flights&drop=late-orders"
 
 
 @pytest.fixture
@@ -31,12 +37,27 @@ def live(page: Page, address: str) -> None:
         "/jobs/orders/",
         f"/jobs/orders/op/{JOIN.id}/",
         "/jobs/orders/checkpoints/",
-        *(f"/replays/new/?job=orders&step={step}" for step in ("code", "sinks", "restore")),
+        "/savepoints/1/",
+        "/jobs/revenue/versions/diff/?old=1&new=2",
+        *(f"/replays/new/?job=revenue&sp={{oldest}}&step={step}" for step in STEPS),
     ],
 )
-def test_axe_finds_nothing_on_a_page_with_much_on_it(address: str, page: Page):
+def test_axe_finds_nothing_on_a_page_with_much_on_it(
+    address: str, page: Page, revenue: SeededServer
+):
+    if "{oldest}" in address:
+        page.goto("/replays/new/?job=revenue")
+        oldest = page.locator("input[name=sp]").last.input_value()
+        address = address.format(oldest=oldest) + CONSENTS * ("review" in address)
     live(page, address)
-    assert violations(page) == []
+    assert too_wide(page) + violations(page) == []
+
+
+def test_axe_finds_nothing_at_the_door(stranger_page: Page):
+    page = stranger_page
+    page.goto("/jobs/orders/")
+    expect(page.get_by_label("Password")).to_be_visible()
+    assert too_wide(page) + violations(page) == []
 
 
 def test_graph_list_and_inspector_agree_and_the_address_keeps_it(page: Page):
@@ -47,6 +68,30 @@ def test_graph_list_and_inspector_agree_and_the_address_keeps_it(page: Page):
     expect(page.locator("#insp h2")).to_have_text("fx-convert")
     page.reload()
     expect(page.locator("#graph .nd[aria-pressed=true]")).to_contain_text("fx-convert")
+
+
+def test_another_plan_is_laid_out_anew_and_said_so(page: Page, revenue: SeededServer):
+    live(page, "/jobs/revenue/")
+    nodes, rows = page.locator("#graph .nd"), page.locator("#ops tbody tr")
+    expect(nodes).to_have_count(2)
+    nodes.last.click()
+    chosen = page.locator("#insp h2").inner_text()
+    page.locator("#lens").get_by_role("button", name="State").click()
+    revenue.tell("replan")
+    revenue.tick()
+    expect(page.locator(".toast")).to_contain_text("2 vertices before, 3 now")
+    expect(nodes).to_have_count(3)
+    expect(nodes.last).to_contain_text("audit")
+    expect(rows).to_have_count(3)
+    expect(page.locator("#graph path.ah")).to_have_count(2)
+    expect(page.locator("#insp h2")).to_have_text(chosen)
+    expect(page.locator("#graph .nd[aria-pressed=true]")).to_contain_text(chosen)
+    expect(page.locator("#lens [aria-pressed=true]")).to_have_text("State")
+    rate = rows.first.locator("td").nth(2)
+    expect(rate).not_to_have_text("–")
+    rows.last.locator(".name").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/op/*/")
 
 
 def test_what_holds_the_job_back_is_marked(page: Page):
@@ -103,6 +148,78 @@ def test_a_lost_socket_makes_the_page_stale_and_it_comes_back(page: Page, seeded
     server.on_message(route.send)
     seeded.tick()
     expect(pill).to_have_attribute("data-s", "live")
+
+
+def test_a_socket_that_comes_back_goes_on_where_it_was_and_a_gap_asks_for_everything(
+    page: Page, seeded: SeededServer
+):
+    asked: list[dict[str, int | None]] = []
+    lines = []
+
+    def connect(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+        lines.append(route)
+
+        def pass_on(message: str | bytes) -> None:
+            told = json.loads(message)
+            asked.append(told["topics"] if told["op"] == "sub" else {})
+            server.send(message)
+
+        route.on_message(pass_on)
+
+    page.route_web_socket("**/ws/", connect)
+    live(page, "/jobs/orders/")
+    rate = page.locator("[data-b='job.1 in rate']")
+    before = rate.inner_text()
+    seeded.tick()
+    expect(rate).not_to_have_text(before)
+    assert asked[0]["job.1"] is None
+    known = len(asked)
+    lines[-1].close()
+    until(page, lambda: len(asked) > known)
+    assert isinstance(asked[known]["job.1"], int)
+    far = {"k": "patch", "t": "job.1", "prev": 10**6, "seq": 10**6 + 1, "d": {"in": 1}}
+    lines[-1].send(json.dumps(far))
+    until(page, lambda: asked[-1] == {"job.1": None})
+    seeded.tick()
+    expect(page.locator("[data-live-pill]")).to_have_attribute("data-s", "live")
+    expect(rate).not_to_have_text("1/s")
+
+
+def until(page: Page, holds: Callable[[], bool]) -> None:
+    """Look until something holds."""
+    for _ in range(PATIENCE_MS // LOOK_MS):
+        if holds():
+            return
+        page.wait_for_timeout(LOOK_MS)
+    pytest.fail("it never came to that")
+
+
+PATIENCE_MS, LOOK_MS = 60_000, 50
+
+
+def test_a_plain_wheel_scrolls_the_page_and_with_control_it_zooms_the_graph(page: Page):
+    live(page, "/jobs/orders/")
+    graph = page.locator("#graph")
+    expect(graph.locator(".nd")).to_have_count(11)
+    graph.scroll_into_view_if_needed()
+    graph.hover(position={"x": 20, "y": 20})
+    scale, top = graph.locator(".gr-in").evaluate(TRANSFORM), page.evaluate("scrollY")
+    places = page.evaluate(PLACES)
+    page.mouse.wheel(0, 120)
+    until(page, lambda: page.evaluate("scrollY") != top)
+    assert graph.locator(".gr-in").evaluate(TRANSFORM) == scale
+    graph.hover(position={"x": 20, "y": 20})
+    top = page.evaluate("scrollY")
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -120)
+    page.keyboard.up("Control")
+    until(page, lambda: graph.locator(".gr-in").evaluate(TRANSFORM) != scale)
+    assert page.evaluate("scrollY") == top
+    assert page.evaluate(PLACES) == places
+
+
+TRANSFORM = "node => node.style.transform"
 
 
 def test_the_palette_finds_an_operator_and_goes_there(page: Page):

@@ -1,8 +1,7 @@
-"""The frame of every page: keys, formats, what it weighs and what it must never do."""
+"""The frame of every page: keys, formats and what it must never do."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from pathlib import Path
@@ -13,7 +12,6 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 FIXTURE = json.loads((Path(__file__).parents[1] / "dashboard" / "format.json").read_text("utf-8"))
-FIRST_PAGE_BYTES = 140 * 1024
 
 
 def test_the_browser_formats_as_the_fixture_says(page: Page):
@@ -26,21 +24,6 @@ def test_the_browser_formats_as_the_fixture_says(page: Page):
         "cases => cases.map(c => headwater.fmt.formats[c.format](c.value))", FIXTURE["cells"]
     )
     assert cells == [case["html"] for case in FIXTURE["cells"]]
-
-
-def test_the_first_page_is_light(page: Page):
-    sizes: dict[str, int] = {}
-    page.on("response", lambda r: sizes.__setitem__(r.url, weight(r)))
-    page.goto("/jobs/flights/")
-    page.evaluate("document.fonts.ready")
-    static = {url: size for url, size in sizes.items() if "/static/" in url}
-    assert len(static) >= 5
-    assert sum(static.values()) < FIRST_PAGE_BYTES
-
-
-def weight(response) -> int:
-    body = response.body()
-    return len(body) if response.url.endswith(".woff2") else len(gzip.compress(body, 9))
 
 
 def test_slash_filters_and_the_address_keeps_it(page: Page):
