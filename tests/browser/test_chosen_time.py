@@ -80,21 +80,24 @@ def test_a_pointer_shows_one_instant_in_every_line(seeded_page: Page):
     page, start, end = seeded_page, START_MS - 1_800_000, START_MS - 60_000
     open_job(page, f"?from={start}&to={end}")
     history = page.locator("#history")
-    box = history.bounding_box()
-    assert box is not None
-    x = round(box["width"] * 0.6)
-    page.mouse.move(box["x"] + x, box["y"] + 30)
+    width = history.evaluate("node => node.clientWidth")
+    x = round(width * 0.6)
+    history.hover(position={"x": x, "y": 30})
     told = page.get_by_role("tooltip").locator("> div > span:last-child")
     expect(told).to_have_count(3)
-    at = start + (x - GUTTER) / (box["width"] - GUTTER - RIGHT) * (end - start)
+    at = start + (x - GUTTER) / (width - GUTTER - RIGHT) * (end - start)
     assert told.all_inner_texts() == page.evaluate(AT_THAT_TIME, [at, start, end])
-    hair = history.locator(".hair").bounding_box()
-    lanes = history.locator(".lane").last.bounding_box()
-    assert hair is not None
-    assert lanes is not None
-    assert abs(hair["x"] - box["x"] - x) <= 1
-    assert hair["y"] + hair["height"] >= lanes["y"]
+    at_x, to_y, lowest = history.evaluate(HAIR)
+    assert abs(at_x - x) <= 1
+    assert to_y >= lowest
 
+    page.evaluate(
+        "document.dispatchEvent(new Event('hw:theme'))"
+    )  # it is drawn anew under the pointer
+    expect(told).to_have_count(3)
+    assert history.evaluate(HAIR)[0] == at_x
+
+    page.keyboard.press("p")  # nothing is drawn again while the plots are read
     plot = page.locator("#charts .plot-c").nth(1)
     plot.scroll_into_view_if_needed()
     plot.hover()
@@ -104,6 +107,11 @@ def test_a_pointer_shows_one_instant_in_every_line(seeded_page: Page):
     assert others[:2] == [first] * 2  # checkpoints, the last plot, are at times of their own
 
 
+HAIR = """history => {
+    const of = (node, name) => Number(node.getAttribute(name));
+    const hair = history.querySelector('.hair'), lanes = [...history.querySelectorAll('.lane')];
+    return [of(hair, 'x1'), of(hair, 'y2'), of(lanes.at(-1), 'y1')];
+}"""
 GUTTER, RIGHT = 104, 14
 """Of a timeline, in pixels."""
 AT_THAT_TIME = """async ([at, from, to]) => {

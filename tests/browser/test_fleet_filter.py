@@ -33,7 +33,6 @@ def test_keys_narrow_the_list_and_a_key_that_is_none_is_said(seeded_page: Page):
     page = seeded_page
     rows = page.locator("#jobs tbody[data-name]:visible")
     page.goto("/jobs/")
-    page.wait_for_function("window.headwater")
     every = rows.count()
     page.keyboard.press("/")
     page.keyboard.type("team:payments state:running wide")

@@ -19,7 +19,7 @@ export class Heat {
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
     host.addEventListener('mousemove', event => this.over(event));
-    host.addEventListener('mouseleave', hideTip);
+    host.dataset.reads = ''; host.addEventListener('mouseleave', hideTip);
   }
   choose(measure) { this.measure = measure; this.draw(); }
 

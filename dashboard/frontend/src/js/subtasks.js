@@ -28,7 +28,7 @@ export class Spread {
     own(host); host.classList.add('dist');
     new ResizeObserver(() => this.draw()).observe(host);
     host.addEventListener('mousemove', event => this.over(event));
-    host.addEventListener('mouseleave', hideTip);
+    host.dataset.reads = ''; host.addEventListener('mouseleave', hideTip);
   }
   set(change) { Object.assign(this, change); this.draw(); }
 

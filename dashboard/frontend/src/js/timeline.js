@@ -22,7 +22,7 @@ export const tickText = (t, step) => (step >= DAY || hm(t) === '00:00' ? day(t) 
 export class Timeline {
   constructor(host, options) {
     this.host = host; this.o = { gutter: 104, right: 14, series: [], lanes: [], events: [], ...options };
-    own(host); host.classList.add('tl');
+    own(host); host.classList.add('tl'); host.dataset.reads = '';
     new ResizeObserver(() => this.draw()).observe(host);
     for (const name of ['hw:theme', 'hw:tz']) document.addEventListener(name, () => this.draw());
     this.listen();
@@ -47,6 +47,11 @@ export class Timeline {
     if (x <= this.left + this.width + 1) parts.push(`<line class="now" x1="${x}" x2="${x}" y1="0" y2="${this.bottom + 3}"/><text x="${Math.min(x, w - 13)}" y="${this.bottom + 15}" text-anchor="middle" class="day">now</text>`);
     parts.push(`<line class="hair" x1="-9" x2="-9" y1="0" y2="${this.bottom + 2}"/>`);
     this.host.innerHTML = `<svg height="${this.bottom + 20}" viewBox="0 0 ${w} ${this.bottom + 20}" role="group" aria-label="${esc(o.label ?? 'Timeline')}">${parts.join('')}</svg>`;
+    if (this.pointer) this.readAgain(this.pointer);
+  }
+  // Under a pointer that rests the line and what it reads go on with the picture.
+  readAgain({ clientX, clientY }) {
+    document.elementFromPoint(clientX, clientY)?.dispatchEvent(new MouseEvent('mousemove', { bubbles: true, clientX, clientY }));
   }
   axis() {
     const [list, step] = ticks(this.o.from, this.o.to, this.width);
@@ -107,6 +112,7 @@ export class Timeline {
   listen() {
     const host = this.host, lines = e => [e.title, ...(e.lines ?? []), ...(e.text ? [e.text] : []), ['', abs(e.at_ms)]];
     host.addEventListener('mousemove', event => {
+      this.pointer = event;
       const box = host.getBoundingClientRect(), x = event.clientX - box.left;
       if (x < this.left || x > this.left + this.width) return hideTip();
       const hair = host.querySelector('.hair');
@@ -115,7 +121,7 @@ export class Timeline {
       const near = s => s.points.reduce((b, p) => (Math.abs(p[0] - t) < Math.abs(b[0] - t) ? p : b), [Infinity, null])[1];
       showTip(hit ? lines(hit) : [[day(t), hms(t)], ...this.o.series.map(s => [s.label, near(s) === null ? 'no data' : s.format(near(s))])], event.clientX, box.top + (hit ? 6 : 2), box);
     });
-    host.addEventListener('mouseleave', hideTip);
+    host.addEventListener('mouseleave', () => { this.pointer = null; hideTip(); });
     host.addEventListener('keydown', event => {
       const step = (event.shiftKey ? SHIFTED : KEYS)[event.key] ?? KEYS[event.key];
       if (step && this.o.step) { event.preventDefault(); event.stopPropagation(); host.focus(); hideTip(); return this.o.step(step); }

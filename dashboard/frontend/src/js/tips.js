@@ -40,7 +40,8 @@ const SOURCES = '[data-tip], time[datetime]';
 const hovered = () => [...document.querySelectorAll(SOURCES)].findLast(node => node.matches(':hover'));
 function rest() { clearTimeout(timer); timer = setTimeout(() => { const node = hovered(); if (node) above(node, linesOf(node)); }, 350); }
 
-addEventListener('mouseover', event => { if (event.target.closest?.(SOURCES)) rest(); else hideTip(); });
+// Inside [data-reads] whoever draws it says what the tooltip reads, also when it is drawn anew under a pointer that rests.
+addEventListener('mouseover', event => { if (event.target.closest?.(SOURCES)) rest(); else if (!event.target.closest?.('[data-reads]')) hideTip(); });
 addEventListener('scroll', () => { if (again) again(); else { hideTip(); rest(); } }, true);
 addEventListener('focusin', event => { const node = event.target.closest?.(SOURCES); if (node?.matches(':focus-visible')) { tell(node, linesOf(node)); node.setAttribute('aria-describedby', 'tip'); } });
 addEventListener('focusout', hideTip);
