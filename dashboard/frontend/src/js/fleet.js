@@ -95,7 +95,9 @@ async function begin() {
   if (!ids.length) return;
   const answer = await fetch(`${$('[data-rates]').dataset.rates}?${ids.join('&')}`).catch(() => null);
   if (!answer?.ok) return;
-  for (const [id, values] of Object.entries(await answer.json())) {
+  const lines = await answer.json(), every = Object.values(lines);
+  if (every.length && !isPartial()) lines.sum = every[0].map((_, i) => every.reduce((sum, line) => (line[i] === null ? sum : (sum ?? 0) + line[i]), null));
+  for (const [id, values] of Object.entries(lines)) {
     if (!rates.has(id)) rates.set(id, new Recent());
     rates.get(id).begin(values);
   }
