@@ -28,6 +28,11 @@ document.addEventListener('submit', event => {
   const form = event.target.closest('form[hx-post]');
   if (form && buttons(form).some(button => button.ariaBusy === 'true')) { event.preventDefault(); event.stopImmediatePropagation(); }
 }, true);
+// What is only asked is in addresses and logs: nothing that a form proves itself with.
+document.addEventListener('htmx:config:request', event => {
+  const { method, body } = event.detail.ctx.request;
+  if (method === 'GET') for (const name of ['csrfmiddlewaretoken', 'idempotency_key']) body?.delete?.(name);
+});
 document.addEventListener('htmx:before:request', event => {
   const form = event.target.closest?.('form[hx-post]');
   if (form) for (const button of buttons(form)) button.setAttribute('aria-busy', 'true');
