@@ -11,6 +11,7 @@ Cost        one query while all is well.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -125,13 +126,14 @@ def tries_of(job: Job) -> Tries:
 
 @transaction.atomic
 def _start(job: Job, run: Run, tries: Tries, decision: Start, found: Found, now: datetime) -> bool:
-    params = {
+    params: dict[str, Any] = {
         "version": run.version_id,
         "savepoint": found.savepoint,
         "snapshot": found.path if found.savepoint is None else "",
         "decision": decision.sentence,
         "upkeep": True,
     }
+    params |= _agreed(run, found)
     # Of two beats that decide the same the second finds the first one's operation.
     key = f"upkeep-{run.pk}-{tries.number}"
     try:
@@ -150,6 +152,14 @@ def _start(job: Job, run: Run, tries: Tries, decision: Start, found: Found, now:
         },
     )
     return True
+
+
+def _agreed(run: Run, found: Found) -> dict[str, list[str]]:
+    """What somebody agreed to lose with this snapshot, when the same start is made once more."""
+    if found.path != run.restored_path:
+        return {}
+    asked = {"drop": run.dropped, "accept_missing_input": run.accepted_gaps}
+    return {name: given for name, given in asked.items() if given}
 
 
 def note(job: Job, sentence: str, now: datetime) -> None:

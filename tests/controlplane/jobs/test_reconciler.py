@@ -107,6 +107,27 @@ def test_a_run_without_a_checkpoint_goes_on_from_what_it_was_started_from(
     assert new.reason.startswith(f"restored from savepoint {savepoint.pk} of ")
 
 
+def test_what_was_agreed_to_be_lost_with_a_snapshot_holds_when_the_same_start_is_made_again(
+    running, alice, engine, drive
+):
+    stopped = drive(actions.stop(running, alice))
+    savepoint = Savepoint.objects.get(pk=stopped.result["savepoint"])
+    agreed = {"drop": ["late"], "accept_missing": ["flights"]}
+    drive(actions.deploy(running, alice, savepoint=savepoint, **agreed))
+    engine.checkpoints.clear()
+    lose(running, engine)
+    reconciled(running, drive)
+
+    asked = engine.jobs[running.runs.first().engine_job_id].request
+    assert asked.allow_non_restored == frozenset({"late"})
+    assert asked.accept_missing_input == frozenset({"flights"})
+    seen(running.runs.first(), 3, engine)
+    lose(running, engine)
+    reconciled(running, drive, timezone.now() + LATER)
+
+    assert running.runs.first().dropped == []  # the checkpoint has nothing of it any more
+
+
 def test_a_checkpoint_that_cannot_be_read_leaves_the_decision_to_a_person(running, engine):
     seen(running.runs.first(), 3, engine)
     lose(running, engine)
