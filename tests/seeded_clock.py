@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import django.utils.timezone
+
+import controlplane.moments
 from seeded_jobs import START_MS
 
 ticks = 0
@@ -17,3 +20,9 @@ def now_ms() -> int:
 def now() -> datetime:
     """The same, as Django wants it."""
     return datetime.fromtimestamp(now_ms() / 1_000, UTC)
+
+
+def show_everywhere() -> None:
+    """Make it the clock of this process, before anybody imports the others by name."""
+    controlplane.moments.now_ms = now_ms
+    django.utils.timezone.now = now
