@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
 from controlplane.jobs.models import Job
-from controlplane.jobs.queries import current_runs, job_frame
+from controlplane.jobs.queries import current_run, job_frame
 from controlplane.jobs.streaming_queries import (
     WINDOWS,
     StreamingPage,
@@ -92,5 +92,5 @@ def export(request: UserRequest, name: str, shape: str) -> HttpResponseBase:
 
 def _figures(request: UserRequest, job: Job) -> StreamingPage:
     minutes = chosen(request, "minutes", WINDOWS, DEFAULT_MINUTES)
-    run = current_runs([job.pk]).get(job.pk)
+    run = current_run(job)
     return streaming_page(job, run, minutes, words_of(request, "source"), PageWords())

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from controlplane.access.lookup import job_for
 from controlplane.jobs.metric_choice import DEFAULT, MINUTES, Chosen, chosen_of
 from controlplane.jobs.metric_page import Figure, figures, metric_page, series_json
-from controlplane.jobs.queries import current_runs, job_frame
+from controlplane.jobs.queries import current_run, job_frame
 from dashboard.exports import download
 from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest, chosen, words_of
@@ -79,7 +79,7 @@ def _minutes(request: UserRequest) -> str:
 
 def _figures(request: UserRequest, name: str) -> tuple[Figure, ...]:
     job = job_for(request.user, name)
-    run = current_runs([job.pk]).get(job.pk)
+    run = current_run(job)
     return figures(job, run, _chosen(request), _minutes(request))
 
 

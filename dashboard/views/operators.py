@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from controlplane.access.lookup import job_for
 from controlplane.jobs.operator_page import by_host, columns, operator_view, subtask_page
-from controlplane.jobs.queries import current_runs, job_frame
+from controlplane.jobs.queries import current_run, job_frame
 from dashboard.views.job_pages import job_page
 from dashboard.views.requests import UserRequest
 
@@ -61,5 +61,5 @@ def page(request: UserRequest, name: str, vertex: str) -> HttpResponse:
 def subtasks(request: UserRequest, name: str, vertex: str) -> JsonResponse:
     """The subtasks now."""
     job = job_for(request.user, name)
-    run = current_runs([job.pk]).get(job.pk)
+    run = current_run(job)
     return JsonResponse(columns(operator_view(run, vertex)))

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from controlplane.access.lookup import job_for
 from controlplane.jobs.output_page import output_page
 from controlplane.jobs.output_rows import COLUMNS, output_rows
-from controlplane.jobs.queries import current_runs, job_frame
+from controlplane.jobs.queries import current_run, job_frame
 from controlplane.metrics.queries import output_choices
 from dashboard.exports import download
 from dashboard.views.job_pages import job_page
@@ -38,5 +38,5 @@ def page(request: UserRequest, name: str) -> HttpResponse:
 def export(request: UserRequest, name: str, shape: str) -> HttpResponseBase:
     """The list of outputs as a file, shadow outputs among them."""
     job = job_for(request.user, name)
-    run = current_runs([job.pk]).get(job.pk)
+    run = current_run(job)
     return download(shape, f"{job.name}-outputs", COLUMNS, output_rows(output_page(job, run)))

@@ -7,6 +7,9 @@ Errors   Refused: 403 the role, 400 the input, 409 while jobs are there, 502 whe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -83,11 +86,8 @@ def remove_cluster(cluster: Cluster, actor: User) -> None:
 def start_task_manager(cluster: Cluster, actor: User) -> str:
     """Let the engine start one more task manager; its name."""
     require_platform_admin(actor)
-    with at_rest(), _asked(cluster) as engine:
-        try:
-            name = engine.start_task_manager()
-        except ClientError as error:
-            raise _refusal(error) from error
+    with _asked(cluster) as engine:
+        name = engine.start_task_manager()
     record(actor, "task_manager.start", f"{name} of {cluster.name}")
     return name
 
@@ -95,11 +95,8 @@ def start_task_manager(cluster: Cluster, actor: User) -> str:
 def stop_task_manager(cluster: Cluster, actor: User, name: str) -> None:
     """Let the engine end a task manager; its jobs restart elsewhere, if there are slots."""
     require_platform_admin(actor)
-    with at_rest(), _asked(cluster) as engine:
-        try:
-            engine.stop_task_manager(name)
-        except ClientError as error:
-            raise _refusal(error) from error
+    with _asked(cluster) as engine:
+        engine.stop_task_manager(name)
     record(actor, "task_manager.stop", f"{name} of {cluster.name}")
 
 
@@ -114,13 +111,15 @@ def _of(address: Address, found: Probe) -> dict[str, object]:
     }
 
 
-def _asked(cluster: Cluster) -> EngineClient:
+@contextmanager
+def _asked(cluster: Cluster) -> Iterator[EngineClient]:
+    """Its engine, while no lock is held. Raises Refused with what it says."""
     address = address_of(cluster)
-    return EngineClient(address.url, address.token, COMMAND_S)
-
-
-def _refusal(error: ClientError) -> Refused:
-    return Refused(502, "engine", str(error))
+    try:
+        with at_rest(), EngineClient(address.url, address.token, COMMAND_S) as engine:
+            yield engine
+    except ClientError as error:
+        raise Refused(502, "engine", str(error)) from error
 
 
 def _check_name(name: str) -> None:

@@ -16,7 +16,7 @@ from controlplane.access.models import Role
 from controlplane.backends.models import Cluster
 from controlplane.jobs.fleet_query import GROUPS, PAGE, VIEWS, FleetQuery
 from controlplane.jobs.models import NO_RUN, TERMINAL, Job, JobVersion
-from controlplane.jobs.queries import newest_runs, shown_state
+from controlplane.jobs.queries import as_said, newest_runs, shown_state
 from controlplane.live import topics
 from controlplane.live.fleet import DOWN, SUM, attention
 from controlplane.live.queries import latest, latest_fleet
@@ -64,8 +64,8 @@ class FleetRow:
 
     @property
     def shown(self) -> str:
-        """Its state as a person would say it: one that runs and ails is degraded."""
-        return "DEGRADED" if self.state == "RUNNING" and self.reason else self.state
+        """Its state as a person would say it."""
+        return as_said(self.state, self.reason)
 
     @property
     def views(self) -> tuple[str, ...]:

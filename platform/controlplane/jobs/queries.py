@@ -61,6 +61,16 @@ def current_runs(job_ids: Iterable[int]) -> dict[int, Run]:
     return {run.job_id: run for run in runs}
 
 
+def current_run(job: Job) -> Run | None:
+    """The newest live run of one job."""
+    return current_runs([job.pk]).get(job.pk)
+
+
+def as_said(state: str, why: str | None) -> str:
+    """A state as a person would say it: a job that runs and ails, for that reason, is degraded."""
+    return "DEGRADED" if state == "RUNNING" and why else state
+
+
 @dataclass(frozen=True, slots=True)
 class JobFrame:
     """What every page of one job shows: its head, its tabs, its running operations."""
@@ -89,8 +99,8 @@ class JobFrame:
 
     @property
     def shown(self) -> str:
-        """Its state as a person would say it: one that runs and ails is degraded."""
-        return "DEGRADED" if self.state == "RUNNING" and self.figures.get("why") else self.state
+        """Its state as a person would say it."""
+        return as_said(self.state, self.figures.get("why"))
 
     @property
     def figures_topic(self) -> str:
@@ -128,7 +138,7 @@ class JobFrame:
 
 def job_frame(job: Job, user: User) -> JobFrame:
     """The frame of a job that the user may see."""
-    run = current_runs([job.pk]).get(job.pk)
+    run = current_run(job)
     figures = latest(topics.job(job.pk)) if run and not run.is_terminal else {}
     state = state_of(run, figures)
     counts = (

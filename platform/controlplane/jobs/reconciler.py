@@ -23,6 +23,7 @@ from controlplane.backends.registry import client_for
 from controlplane.jobs.health import is_healthy
 from controlplane.jobs.models import TERMINAL, Job, Run, RunState, Upkeep
 from controlplane.jobs.restorable import restorable
+from controlplane.jobs.running import agreed
 from controlplane.jobs.settings import settings_from
 from controlplane.jobs.upkeep import Ended, Found, Rest, Start, Tries, decide, rests
 from controlplane.operations.models import UNFINISHED, Operation
@@ -158,8 +159,7 @@ def _agreed(run: Run, found: Found) -> dict[str, list[str]]:
     """What somebody agreed to lose with this snapshot, when the same start is made once more."""
     if found.path != run.restored_path:
         return {}
-    asked = {"drop": run.dropped, "accept_missing_input": run.accepted_gaps}
-    return {name: given for name, given in asked.items() if given}
+    return agreed(run.dropped, run.accepted_gaps)
 
 
 def note(job: Job, sentence: str, now: datetime) -> None:

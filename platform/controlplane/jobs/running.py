@@ -44,7 +44,7 @@ def deploy(
     require(actor, job, Role.OPERATOR)
     chosen = version or newest_version(job)
     params: dict[str, Any] = {"version": chosen.pk, "savepoint": savepoint and savepoint.pk}
-    params |= _agreed(drop, accept_missing)
+    params |= agreed(drop, accept_missing)
     return start_operation("deploy", job, actor, params, idempotency_key, reason=reason)
 
 
@@ -69,7 +69,7 @@ def upgrade(
     """
     require(actor, job, Role.OPERATOR)
     params = _upgrade_params(version, mode) | {"savepoint": savepoint and savepoint.pk}
-    params |= _agreed(drop, accept_missing)
+    params |= agreed(drop, accept_missing)
     if consent:
         params["consent"] = True
     return start_operation("upgrade", job, actor, params, idempotency_key, reason=reason)
@@ -101,7 +101,7 @@ def rollback(
     if run is None:
         return _start_again(job, actor, version, accept_missing, idempotency_key, reason)
     best = SAVEPOINT if run.state == RunState.RUNNING else LAST_STATE
-    params = _upgrade_params(version, mode or best) | _agreed((), accept_missing)
+    params = _upgrade_params(version, mode or best) | agreed((), accept_missing)
     return start_operation("rollback", job, actor, params, idempotency_key, reason=reason)
 
 
@@ -145,7 +145,7 @@ def _upgrade_params(version: JobVersion, mode: str) -> dict[str, Any]:
     return {"version": version.pk, "mode": mode}
 
 
-def _agreed(drop: Collection[str], accept_missing: Collection[str]) -> dict[str, list[str]]:
+def agreed(drop: Collection[str], accept_missing: Collection[str]) -> dict[str, list[str]]:
     """What may be lost, as far as something may."""
     asked = {"drop": drop, "accept_missing_input": accept_missing}
     return {name: sorted(set(given)) for name, given in asked.items() if given}
@@ -163,5 +163,5 @@ def _start_again(
     last = job.runs.filter(purpose=Run.Purpose.LIVE).first()
     path = (mirrored(last) or last.restored_path) if last else ""
     params: dict[str, Any] = {"version": version.pk, "savepoint": None, "snapshot": path}
-    params |= _agreed((), accept_missing)
+    params |= agreed((), accept_missing)
     return start_operation("deploy", job, actor, params, idempotency_key, reason=reason)

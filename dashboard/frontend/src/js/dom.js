@@ -30,6 +30,12 @@ export function colour(token) {
   return getComputedStyle(probe).color;
 }
 
+// A page read anew, as a document; null when the server does not give it.
+export async function readPage(address) {
+  const answer = await fetch(address);
+  return answer.ok ? new DOMParser().parseFromString(await answer.text(), 'text/html') : null;
+}
+
 export function readJson(id, fallback, page = document) {
   const node = page.getElementById(id);
   return node ? JSON.parse(node.textContent) : fallback;

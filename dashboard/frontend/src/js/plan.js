@@ -1,6 +1,6 @@
 // The plan of a job: graph, operators and inspector share a selection. When the job runs by another plan it is
 // read anew, laid out, and said so; the selection stays where it can.
-import { $, $$, query, readJson, setQuery } from './dom.js';
+import { $, $$, query, readJson, readPage, setQuery } from './dom.js';
 import { JobGraph } from './graph.js';
 import { Inspector } from './inspector.js';
 import { newestOf } from './lens.js';
@@ -35,10 +35,9 @@ export function showPlan(topic, first) {
   // The figures tell of other operators, or of other numbers of subtasks, than those that are drawn.
   async function changed(table) {
     const shape = shapeOf(Object.entries(table).filter(([, row]) => row).map(([id, row]) => ({ id, par: row.par })));
-    if (!shape) return;
-    if (shape === asked) return;
+    if (!shape || shape === asked) return;
     asked = shape;
-    const page = await fresh(), next = readJson('plan', null, page);
+    const page = await readPage(location.pathname), next = page && readJson('plan', null, page);
     if (!next?.nodes.length || shapeOf(next.nodes) === shapeOf(plan.nodes)) return;
     const before = plan.nodes.length, host = $('#graph'), panel = host.closest('.panel');
     host.replaceWith(host.cloneNode(false));
@@ -67,7 +66,6 @@ export function showPlan(topic, first) {
 }
 
 const shapeOf = nodes => nodes.map(n => `${n.id}×${n.par}`).sort().join(' ');
-const fresh = async () => new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), 'text/html');
 
 // Finds operators by a part of a name: dims the others in the graph, hides them in the table. Of many
 // operators the table shows the first ones until it is asked for all.

@@ -23,7 +23,7 @@ from controlplane.jobs.metric_page import figures, metric_page, series_json
 from controlplane.jobs.models import Job, Run
 from controlplane.jobs.output_page import output_page
 from controlplane.jobs.output_rows import output_rows
-from controlplane.jobs.queries import current_runs
+from controlplane.jobs.queries import current_run
 from controlplane.jobs.streaming_queries import SourceLine, plots, streaming_page
 from controlplane.metrics.queries import output_choices, output_lines
 
@@ -129,7 +129,7 @@ def metric_names(
 
 def _with_run(request: ApiRequest, name: str) -> tuple[Job, Run | None]:
     job = job_for(request.auth, name)
-    return job, current_runs([job.pk]).get(job.pk)
+    return job, current_run(job)
 
 
 def _source(line: SourceLine) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from controlplane.api.paging import DEFAULT_LIMIT, Cursor, Limit, Page, part
 from controlplane.api.schema.figures import GraphOut, SubtaskOut
 from controlplane.api.schema.jobs import ConfigurationOut, RecoveryOut
 from controlplane.jobs.configuration import configuration
-from controlplane.jobs.operator_page import columns, operator_view
-from controlplane.jobs.queries import current_runs, job_overview
+from controlplane.jobs.operator_page import COLUMNS, operator_view
+from controlplane.jobs.queries import current_run, job_overview
 from controlplane.snapshots.recovery_point import RecoveryPoint, recovery_points
 
 router = Router(tags=["graph"])
@@ -32,7 +32,7 @@ class Subtasks(Page[SubtaskOut]):
 def graph(request: ApiRequest, name: str) -> dict[str, Any]:
     """Its operators with their latest figures, and where rows go."""
     job = job_for(request.auth, name)
-    found = job_overview(job, current_runs([job.pk]).get(job.pk))
+    found = job_overview(job, current_run(job))
     nodes = [
         {
             "id": node.id,
@@ -56,10 +56,10 @@ def operator(
     cursor: Cursor = "",
 ) -> dict[str, Any]:
     """Its subtasks, as they are now."""
-    job = job_for(request.auth, name)
-    told = columns(operator_view(current_runs([job.pk]).get(job.pk), vertex))
-    head = {key: told.pop(key) for key in ("vertex", "at_ms", "away")}
-    rows = [dict(zip(told, row, strict=True)) for row in zip(*told.values(), strict=True)]
+    view = operator_view(current_run(job_for(request.auth, name)), vertex)
+    seen = view.subtasks
+    rows = [{key: read(view, row) for key, read in COLUMNS.items()} for row in seen.rows]
+    head = {"vertex": view.node.id, "at_ms": seen.at_ms, "away": seen.away}
     return head | part(rows, lambda row: (row["index"],), limit, cursor)
 
 
@@ -67,7 +67,7 @@ def operator(
 def settings(request: ApiRequest, name: str) -> dict[str, Any]:
     """Each setting with its source, what waits for the next start, and what keeps the job up."""
     job = job_for(request.auth, name)
-    found = configuration(job, current_runs([job.pk]).get(job.pk))
+    found = configuration(job, current_run(job))
     back = found.healthy.number if found.healthy else None
     return {"settings": found.rows, "upkeep": found.upkeep, "rollback_to": back}
 

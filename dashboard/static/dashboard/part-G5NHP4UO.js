@@ -1,1 +1,0 @@
-import{s as l}from"./part-B6HPXN3G.js";var o=t=>t.filter(l).sort((n,h)=>n-h),i=t=>t.length?(t[t.length-1>>1]+t[t.length>>1])/2:null,s=(t,n)=>t.length?t[Math.min(t.length-1,Math.floor(n*t.length))]:null;export{o as a,i as b,s as c};

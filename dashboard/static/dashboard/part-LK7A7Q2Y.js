@@ -1,1 +1,0 @@
-import{Y as r}from"./part-B6HPXN3G.js";function l(s,t,f){let i=null,n=0;async function o(){clearTimeout(i);let e=++n,c=s();if(c&&!document.hidden&&!r())try{let a=await fetch(c,{headers:{Accept:"application/json"}});a.ok&&e===n&&f(await a.json())}catch{}e===n&&(i=setTimeout(o,typeof t=="function"?t():t))}return o(),o}export{l as a};
