@@ -201,12 +201,14 @@ def _verdicts(
     jobs: Sequence[Job], found: Sequence[Savepoint], uses: Uses, now: datetime
 ) -> Mapping[int, Verdict]:
     policies = {one.job_id: one for one in SavepointPolicy.objects.filter(job__in=jobs)}
-    said: dict[int, Verdict] = {}
-    for job in jobs:
-        mine = candidates([one for one in found if one.job_id == job.pk], uses)
-        for verdict in decide(mine, rules_of(policies.get(job.pk)), now):
-            said[verdict.id] = verdict
-    return said
+    by_job: dict[int, list[Savepoint]] = {}
+    for one in found:
+        by_job.setdefault(one.job_id, []).append(one)
+    return {
+        verdict.id: verdict
+        for job, mine in by_job.items()
+        for verdict in decide(candidates(mine, uses), rules_of(policies.get(job)), now)
+    }
 
 
 def preview(job: Job, rules: Rules, now: datetime) -> Preview:
