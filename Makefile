@@ -26,7 +26,7 @@ check: setup bundle check-grafana ## format, lint, types, import rules, the bund
 	@.venv/bin/lint-imports
 
 test-unit: setup ## fast tests and doctests
-	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser and not flink" tests engine
+	@$(ONE_THREAD) $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --doctest-modules -m "not integration and not browser and not flink and not timed" tests engine
 
 test-integration: setup influxd ## tests with real processes
 	@$(PYTHON_IN) -m pytest -q -n 2 --dist loadfile -m integration $$(grep -rlE "mark\.integration" tests --include="test_*.py")
@@ -38,7 +38,7 @@ bundle: ## rebuild the dashboard's bundle and compare it with what is committed
 	@scripts/frontend && cd dashboard/frontend && node build.mjs --check >/dev/null
 
 test-postgres: setup ## what touches the database, again on a Postgres and a Redis of its own
-	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser and not flink" tests/controlplane tests/dashboard
+	@$(ONE_THREAD) scripts/with-servers $(PYTHON_IN) -m pytest -q -n 2 --dist worksteal --reuse-db -m "not integration and not browser and not flink and not timed" tests/controlplane tests/dashboard
 
 test-browser: setup ## the story in real Chromium
 	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -m "browser and not timed" tests/browser
@@ -47,8 +47,8 @@ bench: setup ## rows/s and peak memory of windows, joins, functions, JSON lines 
 	@$(PYTHON_IN) -m benchmarks
 	@$(PYTHON_IN) -m benchmarks.recovery
 
-bench-pages: setup ## how long pages of large jobs take in real Chromium
-	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -s -m timed tests/browser
+bench-pages: setup ## how long pages take: of large jobs in real Chromium, of 500 jobs on the server
+	@scripts/frontend && export CHROMIUM="$$(scripts/chromium)" && [ -n "$$CHROMIUM" ] && $(PYTHON_IN) -m pytest -q -s -m timed tests/browser tests/dashboard
 
 bench-service: setup ## how fast REST answers with 50 jobs, and what 10,000 ended ones leave behind: make bench-service PARALLELISM=4
 	@$(PYTHON_IN) -m benchmarks.service --parallelism $(or $(PARALLELISM),1)
