@@ -127,6 +127,7 @@ def a_replay_catches_up_with_the_live_job(page: Page) -> None:
     page.get_by_role("button", name="Continue to restore check").click()
     expect(page.locator("main table")).to_contain_text("daily")
     page.get_by_role("button", name="Continue to review").click()
+    expect(page.locator(".review")).to_contain_text("version 2, flights_v2.py")
     page.reload()  # the plan is in the address
     expect(page.locator(".review")).to_contain_text("version 2, flights_v2.py")
     page.get_by_role("button", name="Start replay").click()
